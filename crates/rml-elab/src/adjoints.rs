@@ -1,5 +1,5 @@
 //! Nodes that differentiation needs beyond those that the program calls: the adjoints that the program itself defines
-//! (overrides), and the update of each type of parameter (`diff_param`), for all nodes that may be differentiated.
+//! (overrides), and the update of each type of parameter (`diff_param`), for every node that may be differentiated.
 
 use std::sync::Arc;
 
@@ -20,7 +20,7 @@ use crate::scope::Program;
 use crate::shared;
 use crate::text;
 
-/// The node that updates parameters.
+/// The name of the node that updates parameters.
 const OPTIMISER: &str = "diff_param";
 
 /// The tables of [`rml_ir::typed::Module`].
@@ -35,17 +35,18 @@ pub(crate) struct Add<'p, 'b> {
     pub(crate) builder: &'b mut Builder,
     report: &'b mut Report,
     adjoints: Adjoints,
-    /// How often a node may be differentiated.
+    /// The highest order to which each node may be differentiated.
     orders: IndexMap<NodeId, u8>,
     todo: Vec<Ordered>,
     sound: bool,
 }
 
-/// A node, and how often it is differentiated.
+/// A node, and the order to which it is differentiated.
 pub(crate) type Ordered = (NodeId, u8);
 
 /// Resolves the shared instances of the nodes that `root` needs, and adds adjoints to the module. The nodes that `todo`
-/// gives are to be differentiated although nothing calls their adjoints. `None` if there are errors; else the root too.
+/// returns are differentiated even if nothing calls their adjoints. Returns the resolved root and the adjoints; `None`
+/// if there are errors.
 pub(crate) fn add(
     expansion: &mut Expansion<'_>,
     root: NodeId,
@@ -65,7 +66,7 @@ pub(crate) fn add(
         while let Some((node, order)) = add.todo.pop() {
             add.differentiated(node, order);
         }
-        // nodes that were added for adjoints may call adjoints themselves
+        // Nodes that were added for adjoints may call adjoints themselves.
         let Some(id) = add.builder.nodes.ids().nth(scanned) else { break };
         scanned += 1;
         for callee in calls(add.builder, id) {
@@ -90,14 +91,14 @@ fn calls(builder: &Builder, id: NodeId) -> Vec<Callee> {
 }
 
 impl Add<'_, '_> {
-    /// Looks at everything that the adjoint of a node will call.
+    /// Adds the nodes that the adjoint of a node will call.
     fn differentiated(&mut self, id: NodeId, order: u8) {
         let known = self.orders.get(&id).copied().unwrap_or(0);
         if order <= known || order > 8 {
             return;
         }
         self.orders.insert(id, order);
-        // The name `diff_f` finds an adjoint of the program's own; the name `grad_f` does not.
+        // The program's own adjoint applies to the name `diff_f`, not to `grad_f`.
         if self.builder.nodes[id].held > 0
             && let Some(own) = self.override_of(id)
         {
@@ -110,7 +111,7 @@ impl Add<'_, '_> {
             .iter()
             .filter_map(|e| Some((rule(&e.kind)?, e.ty.clone(), e.span)))
             .collect();
-        // The first adjoints may hold the parameters.
+        // The first adjoints may hold the parameters instead of updating them.
         let trained = order.saturating_sub(self.builder.nodes[id].held);
         for (by, ty, parameter) in params.into_iter().filter(|_| trained > 0) {
             if let Some(optimiser) = self.optimiser(by, &ty, parameter)
@@ -131,7 +132,7 @@ impl Add<'_, '_> {
         }
     }
 
-    /// The optimiser's instance for parameters of that type; `parameter` is the place of one of them.
+    /// The instance of the optimiser for parameters of type `ty`; `parameter` is the place of one of them.
     pub(crate) fn optimiser(&mut self, by: Rule, ty: &Type, parameter: Span) -> Option<NodeId> {
         let key = (by, ty.clone());
         if let Some(&known) = self.adjoints.optimisers.get(&key) {
@@ -191,7 +192,8 @@ impl Add<'_, '_> {
         Some(source)
     }
 
-    /// Warns of a `diff_param` that an imported file has for itself, where the library's updates the parameters.
+    /// Warns about a `diff_param` of an imported file that is not used, because the library's `diff_param` updates the
+    /// parameters.
     fn ignored_optimiser(&mut self, used: SourceId, parameter: Span) {
         let program = self.program;
         if !program.scopes.is_library(program.nodes[used].file) {
@@ -226,8 +228,8 @@ impl Add<'_, '_> {
         }
     }
 
-    /// Warns of a node of the main text that nothing calls and whose name, or whose inputs, are nearly those of
-    /// `diff_param`, where the library's updates the parameters.
+    /// Warns about an unused node of the main text whose name or inputs resemble those of `diff_param`, if the
+    /// library's `diff_param` updates the parameters.
     fn misspelt_optimiser(&mut self, used: SourceId) {
         let program = self.program;
         if !program.scopes.is_library(program.nodes[used].file) {
@@ -331,7 +333,7 @@ impl Add<'_, '_> {
         Some(made)
     }
 
-    /// Whether a node, or what it calls, has parameters, or calls an adjoint that updates some.
+    /// Whether a node, or a node that it calls, has parameters or calls an adjoint that updates some.
     fn trains(&self, id: NodeId) -> bool {
         let (mut seen, mut todo) = (vec![id], vec![id]);
         while let Some(id) = todo.pop() {
@@ -351,7 +353,7 @@ impl Add<'_, '_> {
         false
     }
 
-    /// What an override is called with: the inputs of the node, `bp`, and the gradients of the num outputs.
+    /// The arguments for an override: the inputs of the node, `bp`, and the gradients of the num outputs.
     fn override_givens(
         &self,
         id: NodeId,
@@ -403,10 +405,10 @@ impl Add<'_, '_> {
         Ok(givens)
     }
 
-    /// Reports adjoints that will contain themselves: an override may call the adjoint of a node that calls what it
-    /// overrides.
+    /// Reports adjoints that would contain themselves: an override may call the adjoint of a node that calls the
+    /// overridden node.
     fn recursive(&mut self) -> bool {
-        // vertices: a node as it is (even), its synthesised adjoint (odd)
+        // Vertices of the graph: an original node has an even number, its synthesised adjoint an odd one.
         let count = self.builder.nodes.len();
         let edges: Vec<Vec<usize>> = (0..2 * count).map(|v| self.edges(v)).collect();
         let mut state = vec![0_u8; 2 * count];
@@ -480,7 +482,7 @@ fn is_within(inner: Span, outer: Span) -> bool {
     inner.to(outer) == outer
 }
 
-/// The optimiser declares types that the parameter does not have; `misfit` says which.
+/// The error that the optimiser declares types which the parameter does not have; `misfit` says which.
 fn no_optimiser(name: &str, ty: &Type, misfit: &Diagnostic, parameter: Span) -> Diagnostic {
     let mut d = Diagnostic::error(NO_OPTIMISER, format!("no node `{name}` updates parameters of type {ty}"));
     d.labels.clone_from(&misfit.labels);
@@ -492,7 +494,8 @@ fn no_optimiser(name: &str, ty: &Type, misfit: &Diagnostic, parameter: Span) -> 
 /// The inputs of an optimiser, in their order.
 const INPUTS: [&str; 3] = ["init", "bp", "do"];
 
-/// The inputs of `diff_param` stand in another order, in its header or in a call of an optimiser of the library.
+/// The error that the inputs of `diff_param` are in another order, in its header or in a call of an optimiser of the
+/// library.
 fn exchanged(program: &Program, node: &Node) -> Option<Diagnostic> {
     let is_other = |names: &[&str]| {
         names.len() == INPUTS.len() && names != INPUTS && INPUTS.iter().all(|input| names.contains(input))
@@ -522,7 +525,7 @@ fn exchanged(program: &Program, node: &Node) -> Option<Diagnostic> {
         if formals != INPUTS || last == INPUTS || !has_all {
             return None;
         }
-        // What is no input keeps its order.
+        // Other names keep their order.
         let right: Vec<&str> = given.into_iter().filter(|text| !is_input(text)).chain(INPUTS).collect();
         let name = &callee.name;
         Some(

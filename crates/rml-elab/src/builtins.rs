@@ -1,10 +1,10 @@
-//! The builtin functions: their surface names, how many arguments they take and which of those are static.
-//! Their types and shapes are the operator table's matter (`rml_ir::op`).
+//! The builtin functions: their surface names, their numbers of arguments, and which arguments are static. Their types
+//! and shapes are defined by the operator table (`rml_ir::op`).
 
 use rml_ir::DType;
 use rml_ir::op::{Binary, Op, Reduction, Unary};
 
-/// A function of the language that is no node.
+/// A builtin function of the language.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Builtin {
     /// A function of one operand.
@@ -17,18 +17,18 @@ pub(crate) enum Builtin {
     Convert(DType),
     /// `stop_gradient(x)`
     StopGradient,
-    /// `softmax(x)`, or its logarithm.
+    /// `softmax(x)` or `log_softmax(x)`.
     Softmax {
-        /// Whether it is the logarithm.
+        /// Whether it is `log_softmax`.
         log: bool,
     },
     /// `clip(x, lo, hi)`
     Clip,
     /// `where(condition, a, b)`
     Where,
-    /// A convolution or one of its transposes, over that many axes.
+    /// A convolution or one of its transposes, over the given number of axes.
     Conv(Conv, usize),
-    /// Pooling or patches, over that many axes.
+    /// Pooling or patches, over the given number of axes.
     Pool(Pool, usize),
     /// `cumsum(x[, axis[, reverse]])`
     CumSum,
@@ -105,7 +105,7 @@ pub(crate) enum Builtin {
     ZerosLike,
     /// `param(init)`
     Param,
-    /// `assert "name" c`, whose operands are `c` and the name. It is written as an equation.
+    /// `assert "name" c`, whose operands are `c` and the name. In the source it is an equation.
     Assert,
 }
 
@@ -117,7 +117,7 @@ pub(crate) enum Conv {
     Kernel,
 }
 
-/// What is done with windows.
+/// The operation on each window.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Pool {
     Max,
@@ -126,7 +126,7 @@ pub(crate) enum Pool {
     Unpatches,
 }
 
-/// The builtins that are of no family, by their surface names.
+/// The builtins that belong to no family, by their surface names.
 const TABLE: &[(&str, Builtin)] = &[
     ("softmax", Builtin::Softmax { log: false }),
     ("log_softmax", Builtin::Softmax { log: true }),
@@ -187,7 +187,7 @@ const TABLE: &[(&str, Builtin)] = &[
     ("param", Builtin::Param),
 ];
 
-/// Every builtin with its surface name. Functions that are written between their operands, or before, have none.
+/// All builtins with surface names. Functions that are written as prefix or infix operators have none.
 fn all() -> impl Iterator<Item = (&'static str, Builtin)> {
     let called =
         |op: Op, name: &'static str, builtin| (op.surface() == Some(name)).then_some((name, builtin));
@@ -198,7 +198,7 @@ fn all() -> impl Iterator<Item = (&'static str, Builtin)> {
     functions.chain(pairs).chain(folds).chain(TABLE.iter().copied())
 }
 
-/// The builtin of that name.
+/// The builtin with that name.
 pub(crate) fn find(name: &str) -> Option<Builtin> {
     all().find(|(n, _)| *n == name).map(|(_, b)| b)
 }
@@ -209,7 +209,7 @@ pub(crate) fn names() -> impl Iterator<Item = &'static str> {
 }
 
 impl Builtin {
-    /// Its surface name.
+    /// The surface name.
     pub(crate) fn name(self) -> &'static str {
         let own = match self {
             Builtin::Split { .. } => Builtin::Split { part: 0, of: 0 },
@@ -219,7 +219,7 @@ impl Builtin {
         all().find(|(_, b)| *b == own).map_or("", |(n, _)| n)
     }
 
-    /// Least and greatest number of arguments, and how a call is written.
+    /// The least and the greatest number of arguments, and the form of a call.
     pub(crate) fn arity(self) -> (usize, usize, &'static str) {
         match self {
             Builtin::Unary(_) | Builtin::Convert(_) | Builtin::StopGradient | Builtin::Softmax { .. } => {
@@ -268,7 +268,7 @@ impl Builtin {
         }
     }
 
-    /// Whether it is a function of ints that is computed at compile time where they are known.
+    /// Whether it is a function of ints that is computed at compile time if its arguments are known then.
     pub(crate) fn computes_ints(self) -> bool {
         matches!(
             self,

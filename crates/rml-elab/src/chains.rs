@@ -1,12 +1,13 @@
-//! The clocks of a typed node, by its own `when`, `merge` and declared clocks: for each expression, the conditions that
-//! sample its clock from the clock of the inputs. Clock errors are reported later, when the whole program is analysed.
+//! The clocks of a typed node, as determined by its own `when`, `merge` and declared clocks: for each expression, the
+//! conditions that sample its clock from the clock of the inputs. Clock errors are reported later, in the analysis of
+//! the whole program.
 
 use rml_base::{EntityId, IndexVec, Span};
 use rml_ir::Type;
 use rml_ir::op::Op;
 use rml_ir::typed::{Callee, Expr, ExprId, ExprKind, Node, NodeId, Var};
 
-/// The conditions by which a clock is sampled, outermost first.
+/// The conditions that sample a clock, outermost first.
 pub(crate) type Chain = Vec<(Var, bool)>;
 
 /// A clock with more nested samplings than this depends on itself.
@@ -14,15 +15,15 @@ const MAX_CHAIN: usize = 64;
 
 #[derive(Clone, Copy)]
 enum Clock {
-    /// Not known yet.
+    /// A clock that is not known yet.
     Open,
     /// The same clock as another one.
     Same(usize),
     /// The clock of the inputs.
     Base,
-    /// Sampled from another by a condition.
+    /// A clock sampled from another one where the condition has this value.
     On(usize, Var, bool),
-    /// Sampled by something that has no name in this node.
+    /// A clock sampled by a condition that has no name in this node.
     Inside,
 }
 
@@ -31,13 +32,13 @@ enum Clock {
 pub(crate) enum Port {
     /// The clock of the node.
     Base,
-    /// Sampled from it by that input or output, where it has that value.
+    /// Sampled from the clock of the node where that input or output has this value.
     On(Place, bool),
-    /// Sampled by something that callers do not see.
+    /// Sampled by a condition that callers cannot see.
     Inside,
 }
 
-/// An input or output of a node, by its number.
+/// An input or output of a node, by its position.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Place {
     Input(usize),
@@ -51,10 +52,10 @@ pub(crate) struct Interface {
     pub(crate) outputs: Vec<Port>,
 }
 
-/// The interface of a node that is called.
+/// Returns the interface of a node that is called.
 type Interfaces<'a> = &'a mut dyn FnMut(NodeId) -> Interface;
 
-/// The clocks of a node whose conditions are variables.
+/// The clocks of a node; conditions are variables.
 #[derive(Default)]
 pub(crate) struct Clocks {
     clocks: Vec<Clock>,
@@ -63,7 +64,7 @@ pub(crate) struct Clocks {
 }
 
 impl Clocks {
-    /// The clocks of a node; `of` says those of what it calls.
+    /// Computes the clocks of a node; `of` returns the interfaces of the nodes that it calls.
     pub(crate) fn of(node: &Node, of: Interfaces<'_>) -> Self {
         let mut found = Self {
             clocks: (0..node.vars.len()).map(|_| Clock::Open).collect(),
@@ -94,7 +95,8 @@ impl Clocks {
         found
     }
 
-    /// The clock of a result of an expression that is on `clock`. Those of an adjoint are on that of the call.
+    /// The clock of a result of an expression that is on `clock`. The results of an adjoint are on the clock of the
+    /// call.
     fn result(
         &mut self,
         node: &Node,
@@ -109,7 +111,7 @@ impl Clocks {
         self.port(node, (args, lhs), clock, port.unwrap_or(Port::Base))
     }
 
-    /// The clock of an input or result of a call with those arguments and results that runs on `clock`.
+    /// The clock of an input or result of a call with these arguments and results that runs on `clock`.
     fn port(
         &mut self,
         node: &Node,
@@ -137,7 +139,7 @@ impl Clocks {
         let clock = self.new_clock(Clock::Open);
         let ExprKind::Call { callee, args, .. } = &node.exprs[expr].kind else { return clock };
         let (Callee::Node(called) | Callee::Diff { node: called, .. }) = *callee;
-        // those that an adjoint has besides are gradients, but for the first one
+        // The other arguments of an adjoint are gradients, except for the first one.
         let mut ports = of(called).inputs;
         ports.push(Port::Base);
         for (port, part) in ports.into_iter().zip(parts) {
@@ -147,7 +149,7 @@ impl Clocks {
         clock
     }
 
-    /// The conditions by which the clock of an expression is sampled; `None` if one has no name.
+    /// The conditions that sample the clock of an expression; `None` if a condition has no name.
     pub(crate) fn chain(&self, expr: ExprId) -> Option<Chain> {
         self.exprs.get(expr).copied().flatten().map_or(Some(Vec::new()), |clock| self.resolve(clock))
     }
@@ -165,7 +167,7 @@ impl Clocks {
         }
     }
 
-    /// The same for a variable.
+    /// The same as [`chain`](Self::chain), for a variable.
     pub(crate) fn chain_of(&self, var: Var) -> Option<Chain> {
         self.vars.get(var).map_or(Some(Vec::new()), |clock| self.resolve(*clock))
     }
@@ -174,7 +176,7 @@ impl Clocks {
         let (mut at, mut chain) = (clock, Vec::new());
         for _ in 0..MAX_CHAIN {
             match self.clocks[self.find(at)] {
-                // what nothing ties to a clock runs with the node
+                // Expressions that are not tied to a clock run with the node.
                 Clock::Base | Clock::Open | Clock::Same(_) => {
                     chain.reverse();
                     return Some(chain);
@@ -194,7 +196,7 @@ impl Clocks {
         self.clocks.len() - 1
     }
 
-    /// The clock that a clock is the same as; shortens the path to it.
+    /// The representative of a clock; shortens the path to it.
     fn shortened(&mut self, mut clock: usize) -> usize {
         while let Clock::Same(other) = self.clocks[clock] {
             if let Clock::Same(further) = self.clocks[other] {
@@ -242,7 +244,7 @@ impl Clocks {
         let clock = match &node.exprs[id].kind {
             ExprKind::Var(var) => match self.vars.get(*var) {
                 Some(&clock) => clock,
-                None => self.new_clock(Clock::Open), // a parameter of a shared instance
+                None => self.new_clock(Clock::Open), // A parameter of a shared instance.
             },
             ExprKind::Const(_) | ExprKind::Param { .. } => self.new_clock(Clock::Open),
             ExprKind::Apply { .. }
@@ -279,7 +281,7 @@ impl Clocks {
     }
 }
 
-/// The variable of a condition, and the value that it has where the condition is true.
+/// The variable of a condition, and the value of it for which the condition is true.
 pub(crate) fn condition(node: &Node, cond: ExprId) -> Option<(Var, bool)> {
     let read = |id: ExprId| {
         let ExprKind::Var(var) = node.exprs[id].kind else { return None };
@@ -291,7 +293,7 @@ pub(crate) fn condition(node: &Node, cond: ExprId) -> Option<(Var, bool)> {
     Some((read(cond)?, true))
 }
 
-/// The conditions of samplings that are no variables.
+/// The conditions of samplings that are not variables.
 pub(crate) fn unnamed(node: &Node) -> Vec<ExprId> {
     let conds = node.exprs.iter().filter_map(|expr| match &expr.kind {
         ExprKind::When { cond, .. } | ExprKind::Merge { cond, .. } => Some(*cond),
@@ -302,7 +304,7 @@ pub(crate) fn unnamed(node: &Node) -> Vec<ExprId> {
     conds.filter(|cond| condition(node, *cond).is_none()).collect()
 }
 
-/// A value of the clock of a node, sampled by those conditions.
+/// A value on the clock of a node, sampled by these conditions.
 pub(crate) fn sampled(node: &mut Node, mut value: ExprId, chain: &[(Var, bool)], span: Span) -> ExprId {
     let ty = node.exprs[value].ty.clone();
     let mut push = |kind, ty| node.exprs.push(Expr { kind, ty, span });
@@ -317,7 +319,7 @@ pub(crate) fn sampled(node: &mut Node, mut value: ExprId, chain: &[(Var, bool)],
     value
 }
 
-/// Whether an expression has neither calls nor parameters in it.
+/// Whether an expression contains neither calls nor parameters.
 pub(crate) fn is_plain(node: &Node, expr: ExprId) -> bool {
     let own = match &node.exprs[expr].kind {
         ExprKind::Call { .. } | ExprKind::Param { .. } => false,
@@ -350,8 +352,8 @@ pub(crate) fn interface(node: &Node, clocks: &Clocks) -> Interface {
     }
 }
 
-/// Whether the node has the variable. A number beyond its variables stands for a parameter of a shared instance, which
-/// a later pass defines.
+/// Whether the node has the variable. A number beyond its variables is a placeholder for a parameter of a shared
+/// instance, which a later pass defines.
 pub(crate) fn exists(node: &Node, var: Var) -> bool {
     var.index() < node.vars.len()
 }

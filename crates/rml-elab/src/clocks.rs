@@ -1,5 +1,5 @@
 //! Declared clocks. They are checked to refer to bool variables of the interface and passed on; clocks of other
-//! variables are not computed.
+//! variables are not computed here.
 
 use rml_base::Diagnostic;
 use rml_base::codes::elab as codes;
@@ -9,10 +9,11 @@ use crate::hir::Local;
 use crate::instance::InstanceId;
 use crate::typed::Typed;
 
-/// The declared clock of an input or output: its condition and the value of it for which the variable is present.
+/// The declared clock of an input or output: its condition, and the value of the condition for which the variable is
+/// present.
 ///
 /// # Errors
-/// If the condition is no scalar bool stream; `None` inside if that is the consequence of another error.
+/// The condition is not a scalar bool stream. The error is `None` if this is the consequence of another error.
 pub(crate) fn declared(
     typed: &Typed<'_>,
     id: InstanceId,

@@ -19,7 +19,7 @@ use crate::statics::{self, Evaluated, Failure};
 use crate::text::Texts;
 use crate::typed::Typed;
 
-/// The most elements that a constant may have; unlike streams, constants exist when the program is compiled.
+/// The most elements that a constant may have; unlike streams, constants exist at compile time.
 const MAX_ELEMENTS: usize = 1 << 28;
 
 impl Typed<'_> {
@@ -42,7 +42,7 @@ impl Typed<'_> {
         Texts { node: self.tree.node(id), is_num: &|e| self.statics.is_num(id, e) }.indices(indices)
     }
 
-    /// Reports the literals without a point that are nums and that no num of that precision is: each once.
+    /// Reports each literal without a point that is used as a num and cannot be represented exactly in that precision.
     pub(crate) fn inexact_literals(&self, precision: Precision, report: &mut Report) {
         let mut seen = IndexSet::new();
         for (id, expr) in self.statics.nums() {
@@ -63,7 +63,7 @@ impl Typed<'_> {
         }
     }
 
-    /// Whether an expression is a constant by its form.
+    /// Whether an expression has the form of a constant.
     fn is_constant(&self, id: InstanceId, expr: ExprId) -> bool {
         let node = self.tree.node(id);
         match &node.exprs[expr].kind {
@@ -83,19 +83,19 @@ impl Typed<'_> {
         }
     }
 
-    /// Whether an expression is a constant by its form, and no initialiser.
+    /// Whether an expression has the form of a constant and is not an initialiser.
     fn is_plain(&self, id: InstanceId, expr: ExprId) -> bool {
         let kind = &self.tree.node(id).exprs[expr].kind;
         let initialiser = matches!(kind, ExprKind::Builtin { which, .. } if is_initialiser(*which));
         !initialiser && self.is_constant(id, expr)
     }
 
-    /// The value of a constant that is no initialiser.
+    /// The value of a constant that is not an initialiser.
     fn value(&self, id: InstanceId, expr: ExprId) -> Evaluated<StaticValue> {
         self.statics.eval(&self.tree, &self.shapes, id, expr)
     }
 
-    /// The type of a constant; `None` if the expression is none.
+    /// The type of a constant; `None` if the expression is not a constant.
     pub(crate) fn constant_type(&self, id: InstanceId, expr: ExprId) -> Option<Evaluated<Type>> {
         if !self.is_constant(id, expr) {
             return None;
@@ -113,7 +113,7 @@ impl Typed<'_> {
             ExprKind::Builtin { which, args, .. } if is_initialiser(*which) => {
                 self.initialiser_type(id, args, span)
             }
-            // `range(0)`, too, has an element type.
+            // Even `range(0)` has an element type.
             ExprKind::Builtin { which: Builtin::Range, .. } => self.value(id, expr).map(|value| {
                 let n = if let StaticValue::Array(items) = value { items.len() } else { 0 };
                 Type::new(DType::Int, &[n])
@@ -141,7 +141,7 @@ impl Typed<'_> {
         bounded(Type { dtype: self.dtype(id, local), shape }, span)
     }
 
-    /// The constant that an expression is; `None` if it is none.
+    /// The constant that an expression denotes; `None` if it is not a constant.
     pub(crate) fn constant(
         &self,
         id: InstanceId,
@@ -158,7 +158,7 @@ impl Typed<'_> {
         }))
     }
 
-    /// A static name as a constant stream.
+    /// The value of a static name as a constant stream.
     pub(crate) fn named_constant(
         &self,
         id: InstanceId,
@@ -203,7 +203,8 @@ impl Typed<'_> {
     }
 }
 
-/// Whether a num has that value: the digits between its first and its last one fit its significand.
+/// Whether a num of that precision can represent `i`: the digits from the first nonzero one to the last fit its
+/// significand.
 fn is_exact(i: i64, precision: Precision) -> bool {
     let i = i.unsigned_abs();
     let digits = if i == 0 { 0 } else { u64::BITS - i.leading_zeros() - i.trailing_zeros() };
@@ -262,7 +263,7 @@ fn element_types(value: &StaticValue, found: &mut Vec<DType>) {
     }
 }
 
-/// A static value as value of a stream of that type.
+/// The value of a stream of type `ty` that has the given static value.
 fn to_value(value: &StaticValue, ty: &Type, precision: Precision) -> Value {
     let mut leaves = Vec::with_capacity(ty.shape.len());
     collect(value, &mut leaves);
@@ -287,7 +288,7 @@ fn collect<'a>(value: &'a StaticValue, leaves: &mut Vec<&'a StaticValue>) {
     }
 }
 
-/// A constant repeated to a larger shape; `None` if it is not one number for all elements.
+/// A constant repeated to a larger shape; `None` if it does not have the same number for all elements.
 pub(crate) fn widened(constant: &Constant, shape: &Shape) -> Option<Constant> {
     let ConstKind::Value(value) = &constant.kind else { return None };
     let ty = Type { dtype: constant.ty.dtype, shape: shape.clone() };

@@ -1,4 +1,4 @@
-//! Where an error is shown that is inside an instance: in the user's own text first.
+//! Chooses where an error inside an instance is shown: in the user's own text first.
 
 use rml_base::codes::elab as codes;
 use rml_base::{Diagnostic, Label};
@@ -7,11 +7,11 @@ use rml_syntax::ast::{Literal, UnaryOp};
 use crate::hir::{ExprId, ExprKind, Node};
 use crate::instance::{InstanceId, Tree};
 
-/// The most notes that say where copies come from.
+/// The most notes about the origin of copies.
 const MAX_NOTES: usize = 3;
 
-/// Adds to an error in an instance of a node, in that expression of it, where it comes from: the call, and the indices
-/// of the equations of families around it. What is in the library is shown at the user's call of it.
+/// Adds the origin of an error in an expression of an instance: the call, and the indices of the equations of families
+/// around it. An error in the library is shown at the user's call.
 pub(crate) fn add(tree: &Tree<'_>, id: InstanceId, expr: Option<ExprId>, d: Diagnostic) -> Diagnostic {
     let mut d = instance(tree, id, d);
     let (mut at, mut expr, mut notes) = (id, expr, 0);
@@ -27,7 +27,7 @@ pub(crate) fn add(tree: &Tree<'_>, id: InstanceId, expr: Option<ExprId>, d: Diag
     }
 }
 
-/// In which equation of a family an expression of a copy stands.
+/// The equation of a family that contains an expression of a copy, as text.
 fn member(node: &Node, expr: ExprId) -> Option<&str> {
     let found = node.members.binary_search_by(|(from, end, _)| match (expr < *from, expr < *end) {
         (true, _) => std::cmp::Ordering::Greater,
@@ -37,7 +37,7 @@ fn member(node: &Node, expr: ExprId) -> Option<&str> {
     found.ok().map(|i| &*node.members[i].2)
 }
 
-/// Adds where an instance comes from.
+/// Adds the call from which an instance comes.
 fn instance(tree: &Tree<'_>, id: InstanceId, mut d: Diagnostic) -> Diagnostic {
     let library = |id: InstanceId| tree.program.scopes.is_library(tree.node(id).file);
     let call = |id: InstanceId| {
@@ -65,7 +65,7 @@ fn instance(tree: &Tree<'_>, id: InstanceId, mut d: Diagnostic) -> Diagnostic {
         }
         d.labels.retain(|l| l.span != span);
         d.labels.insert(0, Label { span, message: format!("in this instance of `{name}`") });
-        // an argument that is to blame comes first
+        // If an argument is the cause, it comes first.
         let inside =
             |l: &Label| l.span.file == span.file && span.start < l.span.start && l.span.end < span.end;
         if let Some(argument) = d.labels.iter().position(inside) {
@@ -78,7 +78,7 @@ fn instance(tree: &Tree<'_>, id: InstanceId, mut d: Diagnostic) -> Diagnostic {
         return d;
     }
     if library(at) {
-        // A node that the library calls was passed to it.
+        // A user's node that the library calls was passed to the library as an argument.
         while library(at) {
             let Some((parent, outer)) = call(at) else { return d };
             (at, span) = (parent, outer);
@@ -91,8 +91,8 @@ fn instance(tree: &Tree<'_>, id: InstanceId, mut d: Diagnostic) -> Diagnostic {
     d
 }
 
-/// The error about a number that is less than the comment before a node of the library says, in place of what follows
-/// from it in the node.
+/// The error that a number is less than the minimum given in the comment before a node of the library. It replaces the
+/// errors that the number causes inside the node.
 fn below(tree: &Tree<'_>, id: InstanceId, called: InstanceId, d: &Diagnostic) -> Option<Diagnostic> {
     let called = if tree.program.scopes.is_library(tree.node(called).file) { called } else { id };
     let (parent, expr, _) = tree.instances[called].parent?;
@@ -101,9 +101,9 @@ fn below(tree: &Tree<'_>, id: InstanceId, called: InstanceId, d: &Diagnostic) ->
         ExprKind::Literal(Literal::Int(n)) => Some(n),
         ExprKind::Unary(UnaryOp::Neg, a) => match caller.exprs[a].kind {
             ExprKind::Literal(Literal::Int(n)) => Some(-n),
-            _ => None, // no number that is written
+            _ => None, // Not a written number.
         },
-        _ => None, // no number that is written
+        _ => None, // Not a written number.
     };
     if !matches!(d.code, codes::SHAPE_MISMATCH | codes::STATIC_VALUE) {
         return None;

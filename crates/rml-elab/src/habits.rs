@@ -1,6 +1,6 @@
-//! Names of other languages and libraries, mostly of Python, and what to write instead.
+//! Names of other languages and libraries, mostly of Python, and their equivalents.
 
-/// What to write instead of a variable of that name, if the name comes from another language.
+/// The help for a variable with that name, if the name comes from another language.
 pub(crate) fn variable(name: &str) -> Option<&'static str> {
     Some(match name {
         "True" => "write `true`",
@@ -19,7 +19,7 @@ pub(crate) fn variable(name: &str) -> Option<&'static str> {
     })
 }
 
-/// Names of functions in other languages, and what to write instead of a call of them.
+/// Names of functions in other languages, and the help for a call of them.
 const CALLS: &[(&[&str], &str)] = &[
     (&["float", "double"], "write `to_num(x)`"),
     (&["int", "long"], "write `to_int(x)`"),
@@ -198,12 +198,12 @@ const CALLS: &[(&[&str], &str)] = &[
     ),
 ];
 
-/// What to write instead of a call of that name.
+/// The help for a call of a function with that name.
 pub(crate) fn call(name: &str) -> Option<&'static str> {
     CALLS.iter().find(|(names, _)| names.contains(&name)).map(|(_, help)| *help)
 }
 
-/// What to write instead of a field of that name.
+/// The help for a field with that name.
 pub(crate) fn field(name: &str) -> Option<&'static str> {
     match name {
         "T" | "mT" => Some("the transpose is written `transpose(x)`"),
@@ -212,7 +212,7 @@ pub(crate) fn field(name: &str) -> Option<&'static str> {
     }
 }
 
-/// What to write instead of an import of a module of that name.
+/// The help for an import of a module with that name.
 pub(crate) fn module(name: &str) -> Option<&'static str> {
     let foreign = ["numpy", "math", "torch", "jax", "tensorflow", "keras", "flax", "scipy"];
     let first = name.split('.').next().unwrap_or_default();

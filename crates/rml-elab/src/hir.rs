@@ -1,8 +1,8 @@
-//! Resolved nodes: names are bound, calls are told from operands, merges are grouped. There is one [`Node`] for each
-//! node of the source, shared by all its instances; it holds no types and no values.
+//! Resolved nodes: names are bound, calls are distinguished from operands, merges are grouped. There is one [`Node`]
+//! for each node of the source, shared by all its instances; it contains no types and no values.
 //!
-//! A node that has structure ([`Structure`]), or calls one that has, is a *template*: `expand` makes copies of
-//! it without structure, and everything after it sees only these.
+//! A node with structure ([`Structure`]), or that calls a node with structure, is a *template*: `expand` makes copies
+//! of it without structure, and all later stages see only the copies.
 
 mod call;
 mod order;
@@ -41,58 +41,58 @@ entity_id!(
 pub(crate) struct Node {
     pub(crate) name: Arc<str>,
     pub(crate) file: FileId,
-    /// The interface.
+    /// The place of the interface.
     pub(crate) span: Span,
     pub(crate) name_span: Span,
-    /// In the order of their numbers.
+    /// The formals, in the order of their ids.
     pub(crate) formals: Vec<Local>,
     pub(crate) outputs: Vec<Local>,
     pub(crate) locals: IndexVec<Local, LocalData>,
     pub(crate) exprs: IndexVec<ExprId, Expr>,
     pub(crate) equations: Vec<Equation>,
-    /// No equation, and an output that is no input.
+    /// Whether it is an extern node: it has no equations, and an output that is not an input.
     pub(crate) is_extern: bool,
-    /// The nodes that its text names, those in calls with errors included.
+    /// The nodes named in its text, including calls with errors.
     pub(crate) names: Vec<SourceId>,
-    /// What each name is, by the positions it is used in; set by `usage`.
+    /// The role of each name, determined by the positions in which it is used; set by `usage`.
     pub(crate) roles: IndexVec<Local, Role>,
-    /// Static names that equations define, each after those that it uses.
+    /// The static names that equations define, each after the names that it uses.
     pub(crate) static_order: Vec<Local>,
-    /// What it is. A constant or case has no input, and one output; an enumeration has neither; the outputs of a record
-    /// are its inputs.
+    /// The form of its definition. A constant or case has no input and one output; an enumeration has neither; the
+    /// outputs of a record are its inputs.
     pub(crate) form: Form,
     /// Whether `expand` makes copies of it.
     pub(crate) template: bool,
-    /// In a copy: how many of its adjoints, the first ones, read parameters and do not update them.
+    /// In a copy: the number of its first adjoints that read parameters and do not update them.
     pub(crate) held: u8,
-    /// In a copy, the expressions of equations of families: from which one on, up to which, and where they belong.
+    /// In a copy: the ranges of expressions that belong to equations of families, each with its place as text.
     pub(crate) members: Vec<(ExprId, ExprId, Arc<str>)>,
-    /// In a copy, the literals that are cases, with their enumerations.
+    /// In a copy: the literals that are cases, with their enumerations.
     pub(crate) cases: Option<Box<IndexMap<ExprId, SourceId>>>,
-    /// In a copy, what updates its parameters, if that is not `diff_param`.
+    /// In a copy: the rules that update its parameters, if that is not `diff_param`.
     pub(crate) rules: Option<Box<IndexMap<ExprId, Rule>>>,
-    /// In a copy, what restarts its delays.
+    /// In a copy: the flags that restart each delay.
     pub(crate) restarts: Option<Box<IndexMap<ExprId, Vec<Local>>>>,
-    /// In a copy, the names of its shared instances, by their numbers.
+    /// In a copy: the names of its shared instances, by their numbers.
     pub(crate) shares: Vec<(Arc<str>, Span)>,
-    /// In templates with automata only: which equations run in their states.
+    /// In templates with automata only: the states, and the equations in each of them.
     pub(crate) states: Option<Box<States>>,
-    /// The names of the values of variables that are the number of a state.
+    /// For variables that are the number of a state: the names of their values.
     pub(crate) numbered: IndexMap<Local, Arc<[Arc<str>]>>,
 }
 
 impl Node {
-    /// The state that an equation runs in.
+    /// The state in which an equation runs.
     pub(crate) fn state_of(&self, equation: usize) -> Option<usize> {
         self.states.as_ref()?.of.get(&equation).copied()
     }
 
-    /// The states that equations run in, by their numbers.
+    /// The equations that run in states, each with its state.
     pub(crate) fn states(&self) -> impl Iterator<Item = (usize, usize)> + '_ {
         self.states.iter().flat_map(|states| states.of.iter().map(|(at, state)| (*at, *state)))
     }
 
-    /// A state that an equation runs in, or one around it.
+    /// The state at an index.
     pub(crate) fn state(&self, at: usize) -> &State {
         &self.states.as_ref().expect("an equation of a state has said so").all[at]
     }
@@ -102,19 +102,19 @@ impl Node {
 #[derive(Default, Debug)]
 pub(crate) struct States {
     pub(crate) all: Vec<State>,
-    /// The states that equations run in, by their numbers.
+    /// The state in which each of these equations runs.
     pub(crate) of: IndexMap<usize, usize>,
 }
 
-/// Where equations of an automaton run: in the cycles in which a variable has a number.
+/// A state of an automaton: its equations run in the cycles in which a variable has a given number.
 #[derive(Debug)]
 pub(crate) struct State {
     /// The state that contains the automaton.
     pub(crate) outer: Option<usize>,
-    /// The variable, and its number here.
+    /// The variable.
     pub(crate) value: Local,
     pub(crate) number: usize,
-    /// The names of all numbers.
+    /// The names of all states of the automaton.
     pub(crate) names: Arc<[Arc<str>]>,
     /// The flag that is true where the delays in this state restart.
     pub(crate) restart: Option<Local>,
@@ -125,22 +125,22 @@ pub(crate) struct State {
 /// A shared instance: `share u = net;`.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(crate) struct Share {
-    /// The copy that it stands in.
+    /// The copy that contains it.
     pub(crate) owner: SourceId,
-    /// Which one of that copy.
+    /// Its number within that copy.
     pub(crate) number: usize,
 }
 
-/// What a name is.
+/// The role of a name.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Role {
     /// A stream.
     Stream,
     /// A compile-time value.
     Static,
-    /// A compile-time value that is used as a constant stream too.
+    /// A compile-time value that is also used as a constant stream.
     Both,
-    /// A formal that nothing uses: what it is depends on the actual.
+    /// A formal that is not used; its role depends on the actual.
     Unused,
 }
 
@@ -148,34 +148,34 @@ pub(crate) enum Role {
 #[derive(Debug)]
 pub(crate) struct LocalData {
     pub(crate) name: Arc<str>,
-    /// Where it is declared or defined.
+    /// The place of its declaration or definition.
     pub(crate) span: Span,
     pub(crate) kind: LocalKind,
-    /// Types written for it: in the interface, at its equation.
+    /// The types written for it, in the interface and at its equation.
     pub(crate) types: Vec<TypeDecl>,
-    /// Its declared clock.
+    /// The declared clock.
     pub(crate) clock: Option<Clock>,
-    /// In copies: the element type of a field whose shape is not written for this variable, and where it is written.
+    /// In copies: the element type of a field whose shape is not written for this variable, and the place of the type.
     pub(crate) element: Option<(Element, Span)>,
 }
 
-/// Where a name comes from.
+/// The origin of a name.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum LocalKind {
-    /// The formal of that position.
+    /// A formal.
     Formal,
     /// A result of an equation.
     Defined {
-        /// Which equation.
+        /// The index of the equation.
         equation: usize,
     },
     /// A dimension bound by the shape of a formal.
     Dim,
-    /// Nothing defines it, which is reported.
+    /// A name without a definition, which is reported.
     Undefined,
-    /// A formal that takes a node, or a shared instance of one. This kind and those below occur in templates only.
+    /// A formal that is a node, or a shared instance. This kind and the following ones occur in templates only.
     Node,
-    /// The variables of that name with an index.
+    /// The variables with this name and an index.
     Family,
     /// The index of an equation.
     Index,
@@ -199,18 +199,18 @@ pub(crate) struct TypeDecl {
     pub(crate) span: Span,
 }
 
-/// What a type says beside the shape.
+/// The part of a type before the shape.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Element {
     Plain(DType),
-    /// A case of that enumeration.
+    /// A case of this enumeration.
     Case(SourceId),
-    /// That record, which has no shape of its own. In templates only.
+    /// This record; it has no shape. In templates only.
     Record(SourceId),
 }
 
 impl Element {
-    /// The element type of the values, unless this is a record.
+    /// The element type of the values; none for a record.
     pub(crate) fn dtype(self) -> Option<DType> {
         match self {
             Element::Plain(dtype) => Some(dtype),
@@ -232,11 +232,11 @@ pub(crate) enum Item {
 /// An equation.
 #[derive(Debug)]
 pub(crate) struct Equation {
-    /// What it defines; `None` = discarded.
+    /// The defined variables; `None` if a result is discarded.
     pub(crate) lhs: Vec<(Option<Local>, Span)>,
     pub(crate) rhs: ExprId,
     pub(crate) span: Span,
-    /// In templates only: what it defines of families, and for which indices.
+    /// In templates only: the members of families that it defines, and their indices.
     pub(crate) family: Option<Box<Family>>,
 }
 
@@ -248,7 +248,7 @@ pub(crate) struct Expr {
 }
 
 impl Along {
-    /// The expressions inside, in textual order.
+    /// The subexpressions, in textual order.
     pub(crate) fn exprs(&self) -> Vec<ExprId> {
         let mut axes: Vec<ExprId> = self.axes.iter().flatten().copied().collect();
         axes.dedup();
@@ -300,11 +300,11 @@ pub(crate) enum ExprKind {
         args: Vec<ExprId>,
     },
     Call(Box<Call>),
-    /// In copies: the parameters of a shared instance of the node: the one of that path, or all of them as a vector.
+    /// In copies: the parameter of a shared instance of the node at this path, or all its parameters as a vector.
     Params(Share, Arc<str>),
-    /// In templates only.
+    /// A form that occurs in templates only.
     Structure(Structure),
-    /// Reported already; its parts are still looked at, for errors of their own.
+    /// An expression in error, which is reported; its parts are still checked for their own errors.
     Error(Vec<ExprId>),
 }
 
@@ -317,7 +317,7 @@ pub(crate) enum Index {
 }
 
 impl Node {
-    /// Which formal a local is.
+    /// The position of a formal.
     pub(crate) fn position(&self, formal: Local) -> Option<usize> {
         self.formals.binary_search(&formal).ok()
     }
@@ -338,7 +338,7 @@ impl Node {
         !self.locals[local].types.is_empty()
     }
 
-    /// The named dimension that an entry of a shape is.
+    /// The named dimension, if an entry of a shape is one.
     pub(crate) fn dim(&self, item: &Item) -> Option<Local> {
         let local = match *item {
             Item::Splice(local, _) => local,
@@ -356,14 +356,14 @@ impl Node {
         dims.any(|item| self.dim(item).is_some())
     }
 
-    /// The call at the top of an expression.
+    /// The call, if an expression is one.
     pub(crate) fn as_call(&self, expr: ExprId) -> Option<&Call> {
         if let ExprKind::Call(call) = &self.exprs[expr].kind { Some(call) } else { None }
     }
 }
 
 impl ExprKind {
-    /// The expressions directly inside that are evaluated as streams or statics, in textual order.
+    /// The direct subexpressions that are evaluated as streams or statics, in textual order.
     pub(crate) fn children(&self) -> Vec<ExprId> {
         match self {
             ExprKind::Literal(_) | ExprKind::Text(_) | ExprKind::Local(_) | ExprKind::Params(..) => {
@@ -393,14 +393,14 @@ impl ExprKind {
 }
 
 impl Item {
-    /// The expression, unless this is a splice.
+    /// The expression, unless the entry is a splice.
     pub(crate) fn expr(&self) -> Option<ExprId> {
         if let Item::Expr(e) = self { Some(*e) } else { None }
     }
 }
 
 impl Index {
-    /// The expressions inside.
+    /// The expressions in the entry.
     pub(crate) fn exprs(&self) -> Vec<ExprId> {
         match *self {
             Index::At(e) => vec![e],
@@ -410,10 +410,10 @@ impl Index {
     }
 }
 
-/// What an equation defines of families, and for which indices.
+/// The members of families that an equation defines, and its indices.
 #[derive(Debug)]
 pub(crate) struct Family {
-    /// By left side: which member of a family, unless it is a variable of its own.
+    /// For each left side: the member of a family, unless it is a plain variable.
     pub(crate) members: Vec<Option<Member>>,
     /// `for k < n`.
     pub(crate) range: Option<Range>,
@@ -422,9 +422,9 @@ pub(crate) struct Family {
 /// A member of a family on the left of an equation.
 #[derive(Debug)]
 pub(crate) struct Member {
-    /// Its index.
+    /// The index of the member.
     pub(crate) index: ExprId,
-    /// The types written for it.
+    /// The types written for the member.
     pub(crate) types: Vec<TypeDecl>,
 }
 
@@ -432,15 +432,14 @@ pub(crate) struct Member {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Range {
     pub(crate) index: Local,
-    /// The first one, 0 if missing.
+    /// The first index; 0 if missing.
     pub(crate) first: Option<ExprId>,
-    /// One past the last.
+    /// The position after the last index.
     pub(crate) end: ExprId,
     pub(crate) span: Span,
 }
 
-/// What only templates have: families of variables, nodes as arguments, choices that are made when the program is
-/// compiled.
+/// Forms that only templates have: families of variables, nodes as arguments, choices that are made at compile time.
 #[derive(Debug)]
 pub(crate) enum Structure {
     /// `h[k]`: a member of a family.
@@ -451,19 +450,19 @@ pub(crate) enum Structure {
     Apply(Box<Apply>),
     /// A node as an argument.
     Node(Box<Passed>),
-    /// An `if` that is decided when the program is compiled.
+    /// An `if` that is decided at compile time.
     Choose { cond: ExprId, then: ExprId, other: ExprId },
     /// `s.h`: a field of a record.
     Field { base: ExprId, field: Arc<str>, span: Span },
-    /// `match p (Idle -> a, ..)`: all cases of the enumeration, in its order.
+    /// `match p (Idle -> a, ..)`, with all cases of the enumeration in its order.
     Match { value: ExprId, cases: Vec<(SourceId, ExprId)> },
-    /// The value of the state that an automaton is in, by the number of the state.
+    /// The value in the current state of an automaton, by the number of the state.
     States { value: ExprId, names: Arc<[Arc<str>]>, cases: Vec<ExprId> },
     /// `share u = net by g;`, the right side of an equation that defines no variable.
     Share { name: Local, node: ExprId, by: Option<ExprId> },
     /// `param(k) by g`.
     By { param: ExprId, rule: ExprId },
-    /// `u.params.h[1].kernel`: what follows `params`.
+    /// `u.params.h[1].kernel`, with the path after `params`.
     Params { of: Local, path: Vec<Segment> },
 }
 
@@ -479,7 +478,7 @@ pub(crate) enum Segment {
 #[derive(Debug)]
 pub(crate) struct Apply {
     pub(crate) formal: Local,
-    /// How often it is differentiated.
+    /// The order to which it is differentiated.
     pub(crate) order: Order,
     pub(crate) name_span: Span,
     pub(crate) args: Vec<ExprId>,
@@ -490,23 +489,23 @@ pub(crate) struct Apply {
 #[derive(Debug)]
 pub(crate) struct Passed {
     pub(crate) target: Target,
-    /// How often it is differentiated.
+    /// The order to which it is differentiated.
     pub(crate) order: Order,
-    /// The arguments that are given; `None` = left open. All are open if only the name is written.
+    /// The arguments that are given; `None` for an open one. If only the name is written, all arguments are open.
     pub(crate) given: Option<Vec<Option<ExprId>>>,
 }
 
-/// What a name before a parenthesis, or a name in the place of a node, stands for.
+/// The meaning of a name before a parenthesis, or of a name in the place of a node.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Target {
     Source(SourceId),
-    /// An argument of the node.
+    /// A node formal.
     Formal(Local),
     Builtin(Builtin),
 }
 
 impl Structure {
-    /// The expressions directly inside, in textual order.
+    /// The direct subexpressions, in textual order.
     pub(crate) fn children(&self) -> Vec<ExprId> {
         match self {
             Structure::Member { index, .. } => vec![*index],
@@ -532,7 +531,7 @@ impl Structure {
 }
 
 impl Family {
-    /// The expressions that say which variables an equation defines.
+    /// The expressions that determine which variables an equation defines.
     pub(crate) fn exprs(&self) -> Vec<ExprId> {
         let members = self.members.iter().flatten().map(|member| member.index);
         let bounds = self.range.iter().flat_map(|range| range.first.into_iter().chain([range.end]));
@@ -540,7 +539,7 @@ impl Family {
     }
 }
 
-/// Whether a node itself has structure.
+/// Whether a node itself contains structure.
 pub(crate) fn has_own(node: &Node) -> bool {
     let special = |kind: LocalKind| match kind {
         LocalKind::Node | LocalKind::Family | LocalKind::Index | LocalKind::Constant(_) => true,

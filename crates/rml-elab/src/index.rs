@@ -1,5 +1,5 @@
-//! Where names stand and what they mean: for tools that lead from a use to its definition and back. It is present for
-//! texts with errors too, as far as they parse.
+//! The places and meanings of names, for tools that navigate between definitions and uses. The index also exists for
+//! texts with errors, for the parts that parse.
 
 use indexmap::IndexMap;
 use rml_base::{FileId, Span};
@@ -23,15 +23,16 @@ use crate::scope::{Callable, Program, Scopes};
 /// ```
 #[derive(Clone, Debug, Default)]
 pub struct Index {
-    /// Every name in the program's own texts that means something, in textual order of each text.
+    /// All names with a meaning in the program's own texts; text by text, in textual order.
     pub names: Vec<NamePlace>,
-    /// All nodes, those of the library that is imported included.
+    /// All nodes, including those of the imported library.
     pub nodes: Vec<NodePlace>,
-    /// What calls in the main text can name, beside functions: `lstm`, `cells.step`; and which of `nodes` that is.
+    /// The names that calls in the main text can use, besides functions: `lstm`, `cells.step`; each with its index in
+    /// `nodes`.
     pub callable: Vec<(String, usize)>,
-    /// The constants that the main text can name, and which of `nodes` each is.
+    /// The constants that the main text can name, each with its index in `nodes`.
     pub constants: Vec<(String, usize)>,
-    /// The last import of the main text.
+    /// The place of the last import of the main text.
     pub last_import: Option<Span>,
 }
 
@@ -48,15 +49,15 @@ pub struct Index {
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct NamePlace {
-    /// The name of what is meant, without `diff_` and without the module before it.
+    /// The name itself, without `diff_` and without the module before it.
     pub span: Span,
-    /// The whole word.
+    /// The whole word in the text.
     pub word: Span,
-    /// What it means.
+    /// The meaning of the name.
     pub meaning: Meaning,
 }
 
-/// What a name means.
+/// The meaning of a name.
 ///
 /// ```
 /// # fn main() -> Result<(), rml::Error> {
@@ -71,13 +72,13 @@ pub struct NamePlace {
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Meaning {
-    /// The variable, static parameter or named dimension that is defined there.
+    /// The variable, static parameter or named dimension that is defined at this place.
     Variable(Span),
-    /// The node whose name stands there, differentiated that often.
+    /// The node whose name is at this place, and the order to which it is differentiated.
     Node(Span, u8),
     /// A function of the language.
     Function(&'static str),
-    /// The import that is called so.
+    /// The import with this name.
     Module(Span),
 }
 
@@ -93,17 +94,17 @@ pub enum Meaning {
 /// ```
 #[derive(Clone, Debug)]
 pub struct NodePlace {
-    /// Its name.
+    /// The name.
     pub name: String,
-    /// Where its name stands.
+    /// The place of the name.
     pub name_span: Span,
-    /// Its interface.
+    /// The place of the interface.
     pub header: Span,
     /// The whole node.
     pub span: Span,
     /// The names of its inputs.
     pub inputs: Vec<String>,
-    /// Those of them that are static parameters.
+    /// The names of those inputs that are static parameters.
     pub statics: Vec<String>,
     /// Its names, in the order of their definitions.
     pub variables: Vec<Variable>,
@@ -111,7 +112,7 @@ pub struct NodePlace {
     pub library: bool,
     /// Whether other texts cannot name it.
     pub private: bool,
-    /// Whether it serves differentiation: it updates parameters, or replaces the adjoint of a node.
+    /// Whether it is used by differentiation: it updates parameters, or replaces the adjoint of a node.
     pub overrides: bool,
     /// Whether it is a constant, `const rate = 0.001;`, or a case of an enumeration: a node without inputs.
     pub constant: bool,
@@ -135,13 +136,13 @@ pub struct NodePlace {
 pub struct Variable {
     /// The name.
     pub name: String,
-    /// Where it is defined: in the list of inputs, on the left of an equation, in the shape of an input.
+    /// The place of its definition: in the list of inputs, on the left of an equation, or in the shape of an input.
     pub span: Span,
-    /// What it is.
+    /// The kind of name.
     pub kind: VariableKind,
 }
 
-/// What a name of a node is.
+/// The kind of a name of a node.
 ///
 /// ```
 /// # fn main() -> Result<(), rml::Error> {
@@ -156,15 +157,15 @@ pub struct Variable {
 pub enum VariableKind {
     /// An input or static parameter.
     Input,
-    /// It stands in the list of outputs.
+    /// A name in the list of outputs.
     Output,
-    /// An equation defines it.
+    /// A name defined by an equation.
     Inner,
     /// A named dimension.
     Dimension,
 }
 
-/// The names of what is loaded.
+/// Builds the index of all loaded texts.
 pub(crate) fn index(
     loaded: &Loaded<'_>,
     names: &lasso::Rodeo,
@@ -213,7 +214,7 @@ pub(crate) fn index(
     index
 }
 
-/// What calls in a text can name, and its constants.
+/// The names that calls in a text can use, and the names of its constants.
 fn callable(file: FileId, scopes: &Scopes) -> Vec<(String, usize)> {
     let Some(scope) = scopes.files.get(&file) else { return Vec::new() };
     let place = |id: SourceId| id.0 as usize;
@@ -261,7 +262,7 @@ fn node_place(node: &ast::Node<'_>, names: &lasso::Rodeo, library: bool) -> Node
     }
 }
 
-/// The names of a node and where each is first defined.
+/// The names of a node, each with the place of its first definition.
 fn definitions(node: &ast::Node<'_>) -> IndexMap<Symbol, (Span, VariableKind)> {
     let mut own = IndexMap::new();
     for decl in node.inputs {
@@ -314,20 +315,20 @@ fn shares<'a>(all: &mut dyn Iterator<Item = &'a ast::Equation<'a>>, names: &mut 
             ast::ExprKind::Automaton(states) => {
                 states.iter().for_each(|state| shares(&mut state.equations(), names));
             }
-            _ => {} // no other form has equations
+            _ => {} // No other form has equations.
         }
     }
 }
 
-/// Collects the names of one text.
+/// Collects the names in one text.
 struct Walk<'a, 'b> {
     names: &'b lasso::Rodeo,
     scopes: &'b Scopes,
     headers: &'b Headers<'a>,
     file: FileId,
-    /// Those of the node that is looked at.
+    /// The names of the current node.
     own: IndexMap<Symbol, (Span, VariableKind)>,
-    /// Its inputs that are nodes, and its shared instances.
+    /// The inputs of the current node that are nodes, and its shared instances.
     nodes: Vec<Symbol>,
     found: Vec<NamePlace>,
 }
@@ -366,14 +367,14 @@ impl Walk<'_, '_> {
         node.equations.iter().for_each(|equation| self.equation(equation));
     }
 
-    /// A constant is named as a node is.
+    /// Handles a constant, which is named like a node.
     fn constant(&mut self, node: &ast::Node<'_>) {
         (self.own, self.nodes) = (IndexMap::new(), Vec::new());
         self.add(node.name.span, Meaning::Node(node.name.span, 0));
         node.equations.iter().for_each(|equation| self.expr(equation.rhs));
     }
 
-    /// An equation, in which its index is in scope.
+    /// Handles an equation; its index is in scope within it.
     fn equation(&mut self, equation: &ast::Equation<'_>) {
         let mut hidden = None;
         if let Some(range) = equation.range {
@@ -411,7 +412,7 @@ impl Walk<'_, '_> {
         decl.clock.into_iter().for_each(|clock| self.variable(clock.cond));
     }
 
-    /// The name of an enumeration or record.
+    /// Handles the name of an enumeration or record.
     fn named_type(&mut self, name: Ident) {
         if let Some(id) = self.scopes.named_type(self.file, self.names.resolve(&name.name)) {
             self.add(name.span, Meaning::Node(self.headers[id].ast.name.span, 0));
@@ -425,12 +426,12 @@ impl Walk<'_, '_> {
         let text = self.names.resolve(&name.name);
         match self.scopes.constant(self.file, text) {
             Some(id) => self.add(name.span, Meaning::Node(self.headers[id].ast.name.span, 0)),
-            // a node as an argument
+            // A node as an argument.
             None => self.callee(name),
         }
     }
 
-    /// The input that a callee names, a node; after how many bytes of `diff_` and `grad_`.
+    /// The node input that a callee names, and the length of the `diff_` and `grad_` before its name.
     fn node_input(&self, name: &str) -> Option<(usize, Span)> {
         let (mut inner, mut from) = (name, 0);
         loop {
@@ -548,7 +549,7 @@ impl Walk<'_, '_> {
         }
     }
 
-    /// A state is named where it stands, and by transitions.
+    /// Handles the states of an automaton; their names occur at their definitions and in transitions.
     fn automaton(&mut self, states: &[ast::State<'_>]) {
         for state in states {
             self.add(state.name.span, Meaning::Variable(state.name.span));

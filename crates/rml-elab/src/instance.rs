@@ -1,5 +1,5 @@
-//! The tree of node instances under a root. Its form does not depend on types or values, since nodes do not recurse
-//! (NODE-3); only whether an unused formal is static is decided here, by its actual.
+//! The tree of node instances under a root. Its structure does not depend on types or values, because nodes do not
+//! recurse (NODE-3). It only depends on the actual of an unused formal whether that formal is static.
 
 use indexmap::IndexMap;
 use rml_base::codes::elab as codes;
@@ -18,46 +18,46 @@ entity_id!(
     "i"
 );
 
-/// The deepest nesting of instances.
+/// The greatest nesting depth of instances.
 pub(crate) const MAX_DEPTH: usize = 200;
-/// How many names are followed to see whether a static expression is an array.
+/// The number of names that are followed to find out whether a static expression is an array.
 const MAX_CHAIN: usize = 64;
 /// The greatest number of instances.
 const MAX_INSTANCES: usize = 100_000;
 
-/// What the root is instantiated with.
+/// The root node, and the values and types of its formals.
 #[derive(Clone, Debug)]
 pub(crate) struct RootSpec {
     pub(crate) source: SourceId,
-    /// One for each formal.
+    /// One entry for each formal.
     pub(crate) givens: Vec<RootGiven>,
-    /// Sizes of named dimensions; those that are missing follow from the types of the inputs.
+    /// Sizes of named dimensions; sizes that are missing follow from the types of the inputs.
     pub(crate) dims: IndexMap<String, StaticValue>,
-    /// Whether something is missing that only a caller can give, so that no node can be made.
+    /// Whether a value is missing that only a caller can give; then no node can be emitted.
     pub(crate) open: bool,
 }
 
-/// What a formal of the root stands for.
+/// The meaning of a formal of the root.
 #[derive(Clone, Debug)]
 pub(crate) enum RootGiven {
     /// A compile-time value.
     Static(StaticValue),
-    /// An input of that type; `None` = to be inferred.
+    /// An input of this type; `None` if its type is to be inferred.
     Input(Option<Type>),
-    /// A compile-time value that is not known.
+    /// A compile-time value that is unknown.
     Open,
-    /// An input whose element type is to be inferred, and whose shape nothing says.
+    /// An input whose element type is to be inferred; nothing determines its shape.
     Unshaped,
 }
 
-/// What a formal of an instance stands for.
+/// The meaning of a formal of an instance.
 #[derive(Clone, Debug)]
 pub(crate) enum Given {
     /// A static expression of the parent.
     Static(ExprId),
     /// An expression of the parent.
     Stream(ExprId),
-    /// Of the root.
+    /// A value or input of the root.
     Root(RootGiven),
 }
 
@@ -65,32 +65,32 @@ pub(crate) enum Given {
 #[derive(Debug)]
 pub(crate) struct Instance {
     pub(crate) source: SourceId,
-    /// The instance it stands in, the call, and the equation of that call.
+    /// The instance that contains it, the call, and the equation of the call.
     pub(crate) parent: Option<(InstanceId, ExprId, usize)>,
     depth: usize,
-    /// Number of its first variable among those of all instances.
+    /// The number of its first variable, among the variables of all instances.
     pub(crate) base: usize,
     pub(crate) givens: Vec<Given>,
-    /// The instances in it, by call, in textual order.
+    /// The instances inside it, by call, in textual order.
     pub(crate) calls: IndexMap<ExprId, InstanceId>,
 }
 
-/// All instances; parents stand before children.
+/// All instances; parents come before children.
 #[derive(Debug)]
 pub(crate) struct Tree<'p> {
     pub(crate) program: &'p Program,
     pub(crate) instances: IndexVec<InstanceId, Instance>,
     pub(crate) dims: IndexMap<String, StaticValue>,
-    /// How many variables all instances have together.
+    /// The number of variables in all instances.
     pub(crate) slots: usize,
-    /// Whether there are too many instances, so that some are missing.
+    /// Whether there are too many instances, so that some are omitted.
     pub(crate) truncated: bool,
-    /// Whether calls could not be instantiated, which is reported.
+    /// Whether some calls could not be instantiated, which is reported.
     pub(crate) in_error: bool,
 }
 
 impl<'p> Tree<'p> {
-    /// The tree under `root`. Calls that cannot be instantiated are reported and have no instance.
+    /// Builds the tree under `root`. A call that cannot be instantiated is reported and has no instance.
     pub(crate) fn build(program: &'p Program, root: RootSpec, report: &mut Report) -> Self {
         let mut tree = Tree {
             program,
@@ -128,12 +128,12 @@ impl<'p> Tree<'p> {
         &self.program.nodes[self.instances[id].source]
     }
 
-    /// The number of a variable among those of all instances.
+    /// The number of a variable, among the variables of all instances.
     pub(crate) fn slot(&self, id: InstanceId, local: Local) -> usize {
         self.instances[id].base + local.0 as usize
     }
 
-    /// What a name is in an instance; never [`Role::Unused`].
+    /// The role of a name in an instance; never [`Role::Unused`].
     pub(crate) fn role(&self, id: InstanceId, local: Local) -> Role {
         let node = self.node(id);
         let given = || node.position(local).and_then(|i| self.instances[id].givens.get(i));
@@ -142,7 +142,7 @@ impl<'p> Tree<'p> {
                 Some(Given::Static(_) | Given::Root(RootGiven::Static(_) | RootGiven::Open)) => Role::Static,
                 _ => Role::Stream,
             },
-            // an input of the root that is set from outside
+            // An input of the root that is set from outside.
             Role::Stream => match given() {
                 Some(Given::Root(RootGiven::Static(_))) => Role::Both,
                 _ => Role::Stream,
@@ -151,7 +151,7 @@ impl<'p> Tree<'p> {
         }
     }
 
-    /// Whether the instance has a variable of that name (and not only a static value).
+    /// Whether the instance has a variable with that name, and not only a static value.
     pub(crate) fn is_stream(&self, id: InstanceId, local: Local) -> bool {
         let node = self.node(id);
         let defined = matches!(node.locals[local].kind, LocalKind::Defined { .. });
@@ -225,8 +225,8 @@ impl<'p> Tree<'p> {
         self.instances[id].calls.insert(expr, child);
     }
 
-    /// Whether an expression can be evaluated when the program is compiled, as far as its form says. Arithmetic on
-    /// arrays and indices of several axes are for streams only.
+    /// Whether an expression can be evaluated at compile time, judged by its form. Arithmetic on arrays, and indices
+    /// along several axes, are allowed only for streams.
     fn is_static(&self, id: InstanceId, expr: ExprId) -> bool {
         let node = self.node(id);
         let all = |exprs: Vec<ExprId>| exprs.into_iter().all(|e| self.is_static(id, e));
@@ -251,9 +251,9 @@ impl<'p> Tree<'p> {
     /// Whether a static expression may be an array.
     fn is_array(&self, id: InstanceId, expr: ExprId) -> bool {
         let mut at = (id, expr);
-        // How often the array is indexed.
+        // The number of times that the array is indexed.
         let mut level = 0;
-        // Names stand for names; what is at the end of a chain that is too long to be followed may be anything.
+        // Names may refer to other names. If a chain is too long to follow, the expression counts as an array.
         for _ in 0..MAX_CHAIN {
             let (id, expr) = at;
             let node = self.node(id);
@@ -286,7 +286,7 @@ impl<'p> Tree<'p> {
         true
     }
 
-    /// What a static name stands for.
+    /// The meaning of a static name.
     fn meaning(&self, id: InstanceId, local: Local) -> Meaning {
         let node = self.node(id);
         match node.locals[local].kind {
@@ -337,15 +337,15 @@ impl<'p> Tree<'p> {
     }
 }
 
-/// What a static name stands for.
+/// The meaning of a static name.
 enum Meaning {
-    /// What an expression does.
+    /// The value of an expression.
     Expr(InstanceId, ExprId),
-    /// A value that is an array of arrays that many times.
+    /// A value that is an array nested to this depth.
     Nested(usize),
 }
 
-/// How deeply the first elements of a value are nested.
+/// The nesting depth of the first elements of a value.
 fn depth(value: &StaticValue) -> usize {
     let mut depth = 0;
     let mut at = Some(value);
@@ -361,7 +361,7 @@ fn call_parts(call: &Call) -> Vec<ExprId> {
     call.args.iter().copied().chain(call.clauses.every).collect()
 }
 
-/// An adjoint with fewer arguments than the node itself.
+/// The error that an adjoint has fewer arguments than the node itself.
 fn too_few(callee: &Node, call: &Call, span: rml_base::Span) -> Diagnostic {
     let names: Vec<&str> = callee.formals.iter().map(|l| callee.name_of(*l).as_ref()).collect();
     let prefix = call.order.prefix();

@@ -1,4 +1,4 @@
-//! From a root with its givens to typed nodes: instances, types, shapes.
+//! From a root and the values of its formals to typed nodes: instances, types, shapes.
 
 use rml_base::Diagnostic;
 use rml_base::codes::elab as codes;

@@ -1,18 +1,20 @@
 //! From the syntax tree to the typed stage: names, static values, element types and shapes.
 //!
-//! The whole program is inferred at once from the node that runs: it is expanded into a tree of instances, element
-//! types are unified over the tree, shapes are a least fixpoint over it, and each distinct instance becomes one node of
-//! [`rml_ir::typed::Module`]. In the order of the work:
+//! The whole program is inferred at once from the root node: it is expanded into a tree of instances, element types are
+//! unified over the tree, shapes are a least fixpoint over it, and each distinct instance becomes one node of
+//! [`rml_ir::typed::Module`]. The steps, in order:
 //!
 //! 1. `load`: the main file and everything that it imports is parsed;
-//! 2. `scope`, `lower`: names are bound, giving one `hir` node for each source node; `usage` tells statics from
-//!    streams;
-//! 3. `expand`: copies of nodes without repetition, nodes as arguments, and constants, which the rest works on;
-//! 4. `instance`: the tree of instances; `infer`: their element types and shapes; `statics` evaluates what is static;
-//! 5. `emit`: everything is checked once more, and written down as typed nodes; `adjoints` adds the nodes that
-//!    differentiation will call.
+//! 2. `scope`, `lower`: names are bound, which gives one `hir` node for each source node; `usage` distinguishes
+//!    statics from streams;
+//! 3. `expand`: copies of nodes are made that have no repetition, no nodes as arguments and no constants; the later
+//!    steps use these;
+//! 4. `instance`: the tree of instances is built; `infer`: their element types and shapes are inferred; `statics`
+//!    evaluates static expressions;
+//! 5. `emit`: everything is checked again, and typed nodes are emitted; `adjoints` adds the nodes that differentiation
+//!    will call.
 //!
-//! All findings are collected. Clocks are not computed here: declared clocks are passed on in the interface of typed
+//! All findings are collected. Clocks are not computed here; declared clocks are passed on in the interface of typed
 //! nodes.
 
 mod adjoints;
@@ -62,7 +64,7 @@ use scope::Program;
 /// Elaborates the program whose main text is `main`: parses it and all its imports (adding their texts to `sources`),
 /// and makes the typed module whose root is chosen by `options.root`.
 ///
-/// The module is `Some` iff there is no error among the findings.
+/// The module is `Some` if and only if there is no error among the findings.
 pub fn elaborate(
     sources: &mut Sources,
     main: FileId,
@@ -72,8 +74,8 @@ pub fn elaborate(
     Resolved::new(sources, main, options, loader).elaborate(options)
 }
 
-/// A program with its names bound, of which any node can be elaborated. What is in error is left out, or marked as
-/// such; every method reports it again.
+/// A program with its names bound, of which any node can be elaborated. Parts in error are omitted or marked as such;
+/// every method reports their errors again.
 #[derive(Debug)]
 pub struct Resolved {
     program: Program,
@@ -81,13 +83,13 @@ pub struct Resolved {
 }
 
 impl Resolved {
-    /// Parses the main text and all its imports, adding their texts to `sources`, and binds all names. Of the options,
-    /// only the library and the prelude matter here.
+    /// Parses the main text and all its imports, adding their texts to `sources`, and binds all names. Only the library
+    /// and the prelude of the options are used here.
     pub fn new(sources: &mut Sources, main: FileId, options: &Options, loader: &mut dyn Loader) -> Self {
         Self::with(sources, main, options, loader, |_, _, _, _| ()).0
     }
 
-    /// As [`new`](Self::new), with an index of all names.
+    /// The same as [`new`](Self::new), with an index of all names.
     pub fn indexed(
         sources: &mut Sources,
         main: FileId,
@@ -114,8 +116,8 @@ impl Resolved {
         (Self { program, report }, seen)
     }
 
-    /// The typed module whose root is chosen by `options.root`, and all findings. The module is `Some` iff there is no
-    /// error among them.
+    /// The typed module whose root is chosen by `options.root`, and all findings. The module is `Some` if and only if
+    /// there is no error among them.
     pub fn elaborate(&self, options: &Options) -> (Option<Module>, Diagnostics) {
         let _span = debug_span!("elaborate").entered();
         let mut report = self.report.clone();
@@ -126,19 +128,19 @@ impl Resolved {
         (module, report.finish())
     }
 
-    /// As [`elaborate`](Self::elaborate), whatever is wrong with nodes that the root does not need.
+    /// The same as [`elaborate`](Self::elaborate), but ignores errors in nodes that the root does not need.
     ///
     /// # Errors
-    /// What is wrong with the root, or with what it calls.
+    /// The errors of the root and of the nodes that it calls.
     pub fn elaborate_alone(&self, options: &Options) -> Result<Module, Diagnostics> {
         root::elaborate_alone(&self.program, options)
     }
 
-    /// Checks the main text without knowing which node is to run: every node that no other node calls is elaborated as
-    /// root, and with it all nodes it calls, as far as that is possible without the static parameters and named
-    /// dimensions that only a caller can give.
+    /// Checks the main text without knowing which node is to run: elaborates every node that no other node calls as a
+    /// root, together with all nodes that it calls. Static parameters and named dimensions that only a caller can give
+    /// stay unknown.
     ///
-    /// Returns a module for each node so checked that has no error and lacks no value, and all findings.
+    /// Returns all findings, and a module for each of these roots that has no error and lacks no value.
     pub fn check_all(&self, options: &Options) -> (Vec<Module>, Diagnostics) {
         let _span = debug_span!("check").entered();
         let mut report = self.report.clone();

@@ -1,4 +1,4 @@
-//! Parses the main text and everything that it imports.
+//! Parses the main text and all its imports.
 
 use bumpalo::Bump;
 use indexmap::IndexMap;
@@ -12,7 +12,8 @@ use crate::report::Report;
 
 /// All texts of a program.
 pub(crate) struct Loaded<'a> {
-    /// In the order in which their imports were done: what a file imports stands before it, the main file is last.
+    /// In the order in which their imports were completed: an imported file comes before the importing one, and the
+    /// main file is last.
     pub(crate) files: Vec<LoadedFile<'a>>,
     /// The prelude.
     pub(crate) prelude: FileId,
@@ -26,11 +27,11 @@ pub(crate) struct Loaded<'a> {
 pub(crate) struct LoadedFile<'a> {
     pub(crate) id: FileId,
     pub(crate) ast: File<'a>,
-    /// Its imports that were found.
+    /// Its imports that were found, with their texts.
     pub(crate) imports: Vec<(Import<'a>, FileId)>,
     /// The text, if it is a module of the library or the prelude.
     pub(crate) library: Option<&'static str>,
-    /// Whether it imports whole texts that were not found, or not read to their end.
+    /// Whether it imports a whole text that was not found or that could not be processed completely.
     pub(crate) incomplete: bool,
 }
 
@@ -41,19 +42,19 @@ struct Load<'a, 'b> {
     options: &'b Options,
     loader: &'b mut dyn Loader,
     report: &'b mut Report,
-    /// Files that are parsed, by what identifies them.
+    /// The parsed files, by their keys.
     known: IndexMap<Key, FileId>,
-    /// Files whose imports are being done.
+    /// The files whose imports are being processed, outermost first.
     open: Vec<Open<'a>>,
     files: Vec<LoadedFile<'a>>,
 }
 
-/// A parsed text whose imports are being done.
+/// A parsed text whose imports are being processed.
 struct Open<'a> {
     file: LoadedFile<'a>,
-    /// The imports that are still to be done.
+    /// The imports that remain.
     rest: std::vec::IntoIter<&'a Import<'a>>,
-    /// The import that is being done.
+    /// The current import.
     current: Option<&'a Import<'a>>,
 }
 
@@ -63,7 +64,8 @@ enum Key {
     File(String),
 }
 
-/// Parses `main`, the prelude, and all imports. What does not parse or is not found is left out; the report says why.
+/// Parses `main`, the prelude, and all imports. Texts that do not parse or are not found are omitted; the report says
+/// why.
 pub(crate) fn load<'a>(
     bump: &'a Bump,
     names: &mut lasso::Rodeo,
@@ -84,8 +86,8 @@ pub(crate) fn load<'a>(
 }
 
 impl<'a> Load<'a, '_> {
-    /// Parses a text that is new, and what it imports. What is open waits on a stack of its own, so that no chain of
-    /// imports is too long.
+    /// Parses a new text and its imports. Files in progress are kept on an explicit stack, so that chains of imports
+    /// can have any length.
     fn file(&mut self, id: FileId, library: Option<&'static str>) {
         self.enter(id, library);
         while let Some(top) = self.open.last_mut() {
@@ -116,7 +118,7 @@ impl<'a> Load<'a, '_> {
         });
     }
 
-    /// Finds what the file on top of the stack imports there, and opens it if it is new.
+    /// Finds the text that the file on top of the stack imports, and opens it if it is new.
     fn import(&mut self, importing: FileId, import: &'a Import<'a>) {
         let Some((key, name, text)) = self.find(importing, import) else { return self.incomplete() };
         let known = self.known.get(&key).copied();
@@ -138,14 +140,14 @@ impl<'a> Load<'a, '_> {
         }
     }
 
-    /// The file on top of the stack lacks what it imports there.
+    /// Notes that the file on top of the stack lacks an import.
     fn incomplete(&mut self) {
         if let Some(top) = self.open.last_mut() {
             top.file.incomplete = true;
         }
     }
 
-    /// What identifies an imported text, its name and the text itself.
+    /// The key of an imported text, its name, and the text itself.
     fn find(&mut self, importing: FileId, import: &Import<'a>) -> Option<(Key, String, String)> {
         match import.path {
             ImportPath::Library(path) => self.library(path, import.span),

@@ -1,5 +1,5 @@
-//! What an expression makes of the types of its operands: the operator with its attributes, and the type of the result.
-//! Used both while shapes are being found (then operands may have unknown shapes) and for the final check.
+//! The typing rules of expressions: the operator with its attributes, and the type of the result. They are used while
+//! shapes are inferred (then operands may have unknown shapes), and for the final check.
 
 use rml_base::codes::elab as codes;
 use rml_base::{Diagnostic, Span};
@@ -21,7 +21,7 @@ mod entries;
 mod index;
 mod sliding;
 
-/// A type whose shape may not be known.
+/// A type whose shape may be unknown.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Partial {
     pub(crate) dtype: DType,
@@ -38,22 +38,22 @@ impl Partial {
     }
 }
 
-/// What an expression is in the typed stage.
+/// The typed form of an expression.
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) enum Rule {
     /// An operator on the operands.
     Apply(Op),
-    /// Operators one after the other, at least one; the last one makes the result.
+    /// A non-empty sequence of operators; the last one computes the result.
     Steps(Vec<Step>),
-    /// Anything else: the form of the expression says it.
+    /// Any other form, which the expression itself determines.
     Form,
 }
 
-/// One of the operators that an expression becomes.
+/// One of the operators that implement an expression.
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) struct Step {
     pub(crate) op: Op,
-    /// Its operands by number: first those of the expression, then the results of the steps before.
+    /// The numbers of its operands: first those of the expression, then the results of the previous steps.
     pub(crate) args: Vec<usize>,
 }
 
@@ -122,7 +122,7 @@ impl Typed<'_> {
         let operand = operands.first().and_then(|o| o.0.shape.as_ref());
         let op = match which {
             Builtin::Unary(f) => Op::Unary(f),
-            // the number of a case, which is an int already
+            // The number of a case, which is already an int.
             Builtin::Convert(DType::Int) if operands.first().is_some_and(|o| o.0.dtype == DType::Int) => {
                 Op::Copy
             }
@@ -241,7 +241,7 @@ impl Typed<'_> {
         apply(op, which.name(), operands, span)
     }
 
-    /// A static bool.
+    /// The value of a static bool.
     fn flag(&self, id: InstanceId, expr: ExprId) -> Evaluated<bool> {
         match self.statics.eval(&self.tree, &self.shapes, id, expr)? {
             StaticValue::Bool(b) => Ok(b),
@@ -249,7 +249,7 @@ impl Typed<'_> {
         }
     }
 
-    /// A static int that is not negative.
+    /// The value of a static int that must not be negative.
     fn size(&self, id: InstanceId, expr: ExprId) -> Evaluated<usize> {
         let n = self.statics.int(&self.tree, &self.shapes, id, expr)?;
         let span = self.tree.node(id).exprs[expr].span;
@@ -258,7 +258,7 @@ impl Typed<'_> {
     }
 }
 
-/// The result of a builtin on an operand of unknown shape.
+/// The result of a builtin whose operand has an unknown shape.
 fn unknown(which: Builtin, operands: &[Operand]) -> (Rule, Partial) {
     let dtype = match which {
         Builtin::Reduce(by) => operands.first().map_or(DType::Num, |o| by.gives(o.0.dtype)),
@@ -292,7 +292,7 @@ pub(crate) fn condition(cond: &Operand, what: &str) -> Evaluated<()> {
     }
 }
 
-/// Two values of which either may be the result: they broadcast to one shape.
+/// The result of choosing one of two values, which broadcast to one shape.
 fn joined(a: &Operand, b: &Operand, what: &str) -> Evaluated<(Rule, Partial)> {
     let shape = match (&a.0.shape, &b.0.shape) {
         (Some(x), Some(y)) => Some(x.broadcast(y).ok_or_else(|| {
@@ -313,7 +313,7 @@ fn pointwise(op: BinaryOp, operands: &[Operand], span: Span) -> Evaluated<(Rule,
     broadcasting(binary_op(op), op.text(), operands, span)
 }
 
-/// Operators whose operands broadcast: one of unknown shape does not widen the result yet.
+/// The result of an operator whose operands broadcast; an operand of unknown shape does not widen the result yet.
 fn broadcasting(op: Op, name: &str, operands: &[Operand], span: Span) -> Evaluated<(Rule, Partial)> {
     if operands.iter().all(|o| o.0.shape.is_none()) {
         let dtype = dtype_of(&op, operands);
@@ -326,7 +326,7 @@ fn broadcasting(op: Op, name: &str, operands: &[Operand], span: Span) -> Evaluat
     apply(op, name, &assumed, span)
 }
 
-/// The element type of a result: it does not depend on shapes, and most operators keep that of the first operand.
+/// The element type of a result. It does not depend on shapes; most operators keep the type of the first operand.
 fn dtype_of(op: &Op, operands: &[Operand]) -> DType {
     let first = operands.first().map_or(DType::Num, |o| o.0.dtype);
     match op {
@@ -375,7 +375,7 @@ pub(crate) fn binary_op(op: BinaryOp) -> Op {
     }
 }
 
-/// An operator whose result type the operator table says.
+/// The result of an operator whose result type is in the operator table.
 fn apply(op: Op, name: &str, operands: &[Operand], span: Span) -> Evaluated<(Rule, Partial)> {
     let types: Option<Vec<Type>> = operands.iter().map(|o| o.0.ty()).collect();
     let Some(types) = types else {
@@ -388,7 +388,7 @@ fn apply(op: Op, name: &str, operands: &[Operand], span: Span) -> Evaluated<(Rul
     }
 }
 
-/// Operators one after the other, on operands of known types.
+/// The result of a sequence of operators on operands of known types.
 fn steps(steps: Vec<Step>, name: &str, operands: &[Operand], span: Span) -> Evaluated<(Rule, Partial)> {
     let known: Option<Vec<Type>> = operands.iter().map(|o| o.0.ty()).collect();
     let mut types = known.ok_or(Failure::Unknown)?;
@@ -419,7 +419,7 @@ fn misfit(
     let mixed =
         matches!(op, Op::Where | Op::Gather { .. } | Op::ScatterAdd { .. } | Op::Pick | Op::SortBy { .. });
     let same = mixed || types.windows(2).all(|w| w[0].dtype == w[1].dtype);
-    // A scalar has no axis that could be folded, but has an element type.
+    // A scalar has no axis to fold, but it has an element type.
     let whole = if let Op::Reduce(by, _) = op { Op::Reduce(*by, None) } else { op.clone() };
     let elements = !same || (is_elementwise(&whole) && result_type(&whole, &scalars).is_err());
     let (code, what) = match elements {
@@ -446,7 +446,7 @@ fn misfit(
     }
 }
 
-/// Whether the operator takes operands of any shape, so that only element types can be wrong for scalars.
+/// Whether the operator accepts operands of any shape, so that only their element types can be wrong.
 fn is_elementwise(op: &Op) -> bool {
     match op.class() {
         Class::Identity | Class::Pointwise => *op != Op::Where,

@@ -1,4 +1,4 @@
-//! What the caller decides: the node to run, values of its statics, where imported texts come from.
+//! The choices of the caller: the node to run, the values of its statics, and where to find imported texts.
 
 use indexmap::IndexMap;
 use rml_ir::Precision;
@@ -6,20 +6,20 @@ use rml_ir::typed::StaticValue;
 
 /// Finds the texts of `import "path";`.
 pub trait Loader {
-    /// The name (shown in diagnostics; equal names are the same file) and the text of the file that the text named
-    /// `importing` imports as `path`.
+    /// The name and the text of the file that the text `importing` imports as `path`. The name is shown in diagnostics;
+    /// equal names mean the same file.
     ///
     /// # Errors
-    /// Why there is none.
+    /// The reason why there is no text.
     fn load(&mut self, importing: &str, path: &str) -> Result<(String, String), NotLoaded>;
 }
 
-/// Why there is no text.
+/// The reason why there is no text.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum NotLoaded {
-    /// It has more than [`rml_base::MAX_TEXT`] bytes.
+    /// The text has more than [`rml_base::MAX_TEXT`] bytes.
     TooLarge,
-    /// It is not there or cannot be read: the reason, in a few words.
+    /// The file does not exist or cannot be read: the reason, in a few words.
     Unreadable(String),
 }
 
@@ -29,7 +29,7 @@ impl From<&str> for NotLoaded {
     }
 }
 
-/// A loader for programs in memory: there are no files.
+/// A loader for programs in memory, which have no files.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct NoFiles;
 
@@ -39,18 +39,18 @@ impl Loader for NoFiles {
     }
 }
 
-/// Which node becomes the root of the module.
+/// The node that becomes the root of the module.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub enum Root {
-    /// `main` if there is one, otherwise the only node of the main text that no other node calls.
+    /// `main` if it exists, otherwise the only node of the main text that no other node calls.
     #[default]
     Default,
-    /// That node.
+    /// The node with this name.
     Run(String),
-    /// That node, which is to be differentiated: the module records the overrides and optimisers that its adjoint
-    /// needs.
+    /// The node with this name, which is to be differentiated: the module records the overrides and optimisers that its
+    /// adjoint needs.
     Diff(String),
-    /// Node `root`, whose instances of `node` are to be differentiated.
+    /// The node `root`, in which the instances of `node` are to be differentiated.
     DiffWithin {
         /// The node to run.
         root: String,
@@ -59,16 +59,16 @@ pub enum Root {
     },
 }
 
-/// What to elaborate, and how.
+/// The options of elaboration.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
     /// The root.
     pub root: Root,
     /// Values of static parameters and named dimensions of the root. A name that the root does not have is an error.
     pub set: IndexMap<String, StaticValue>,
-    /// The same, but for names that may be missing; `set` wins.
+    /// Values for names that the root may lack; `set` has priority.
     pub defaults: IndexMap<String, StaticValue>,
-    /// How `num` is computed.
+    /// The precision of `num`.
     pub precision: Precision,
     /// The embedded library: module names (`std.layers`) and texts.
     pub library: &'static [(&'static str, &'static str)],

@@ -1,5 +1,4 @@
-//! What to write instead of an expression whose shape does not fit where it stands. Everything that is advised has been
-//! tried: its shape fits.
+//! The help for an expression whose shape does not fit. Every proposed expression has been checked: its shape fits.
 
 use rml_ir::op::{Op, result_type};
 use rml_ir::typed::StaticValue;
@@ -12,10 +11,10 @@ use crate::instance::InstanceId;
 use crate::text;
 use crate::typed::Typed;
 
-/// The dimension of stacked windows.
+/// The name of the dimension for stacked windows.
 const BATCH: &str = "batch";
 
-/// An expression of one shape that has to have another one, as one of that shape.
+/// The help for an expression of type `found` that must have the shape `expected`.
 pub(crate) fn fitted(
     typed: &Typed<'_>,
     (id, expr): (InstanceId, ExprId),
@@ -37,7 +36,7 @@ pub(crate) fn fitted(
     }
 }
 
-/// Operands that do not fit each other, put so that they do.
+/// The help for operands that do not fit each other.
 pub(crate) fn operands(node: &Node, expr: ExprId, types: &[Type]) -> Option<String> {
     let kind = &node.exprs[expr].kind;
     if let (ExprKind::Builtin { which: Builtin::Reshape, args }, [ty]) = (kind, types) {
@@ -70,7 +69,7 @@ pub(crate) fn operands(node: &Node, expr: ExprId, types: &[Type]) -> Option<Stri
     }
 }
 
-/// A constant initial value of the shape that it needs.
+/// A constant initial value with the shape that is needed.
 fn initial(node: &Node, init: ExprId, next: ExprId, shape: &Shape) -> Option<String> {
     let ExprKind::Builtin { which: which @ (Builtin::Zeros | Builtin::Ones), .. } = node.exprs[init].kind
     else {
@@ -85,8 +84,8 @@ fn initial(node: &Node, init: ExprId, next: ExprId, shape: &Shape) -> Option<Str
     }
 }
 
-/// An expression with an axis more, where a type has one more than it: the last one that leaves the sizes that are
-/// written.
+/// The help for an expression that has one axis less than its declared type. The missing axis is the last one for which
+/// the written sizes fit.
 pub(crate) fn with_axis(
     typed: &Typed<'_>,
     (id, expr): (InstanceId, ExprId),
@@ -114,7 +113,7 @@ pub(crate) fn with_axis(
     Some(format!("an axis is missing: `expand_dims({text}, {axis})` has one of size 1{place}"))
 }
 
-/// The size that a dimension is written as.
+/// The size, if a dimension is a literal.
 fn size(node: &Node, dim: ExprId) -> Option<i64> {
     match node.exprs[dim].kind {
         ExprKind::Literal(Literal::Int(n)) => Some(n),
@@ -122,7 +121,7 @@ fn size(node: &Node, dim: ExprId) -> Option<i64> {
     }
 }
 
-/// The type of an own variable as it would have to be declared.
+/// The declaration of a variable of the program with that type.
 pub(crate) fn declaration(typed: &Typed<'_>, id: InstanceId, name: &str, ty: &Type) -> String {
     let node = typed.tree.node(id);
     let value = |local| {
@@ -146,7 +145,7 @@ pub(crate) fn declaration(typed: &Typed<'_>, id: InstanceId, name: &str, ty: &Ty
     format!("{name}: {} [{}]", ty.dtype, dims.join(", "))
 }
 
-/// The text of an expression; calls of nodes are written, too.
+/// The text of an expression, including calls of nodes.
 fn written(typed: &Typed<'_>, id: InstanceId, expr: ExprId) -> Option<String> {
     let node = typed.tree.node(id);
     match &node.exprs[expr].kind {
@@ -158,7 +157,7 @@ fn written(typed: &Typed<'_>, id: InstanceId, expr: ExprId) -> Option<String> {
     }
 }
 
-/// Whether a call is written by the name of the node and its arguments alone.
+/// Whether a call consists only of the name of the node and its arguments.
 fn is_plain(call: &Call) -> bool {
     call.clauses.every.is_none() && call.clauses.along.is_none() && call.order.times == 0
 }
@@ -175,7 +174,7 @@ fn shape_of(typed: &Typed<'_>, id: InstanceId, expr: ExprId) -> Option<Shape> {
     }
 }
 
-/// `x[.., 0]` for `x[0]`: an element along the last axis, where the first one was taken.
+/// `x[.., 0]` for `x[0]`: an element along the last axis instead of the first one.
 fn element(typed: &Typed<'_>, id: InstanceId, expr: ExprId, expected: &Shape) -> Option<String> {
     let node = typed.tree.node(id);
     let ExprKind::Index { base, indices } = &node.exprs[expr].kind else { return None };
@@ -186,7 +185,7 @@ fn element(typed: &Typed<'_>, id: InstanceId, expr: ExprId, expected: &Shape) ->
     (outer == expected.dims()).then_some(text)
 }
 
-/// `x[0]` where the first axis of `x` is that of stacked windows.
+/// The help for `x[0]` if the first axis of `x` is that of stacked windows.
 fn of_batch(typed: &Typed<'_>, id: InstanceId, expr: ExprId) -> Option<String> {
     let node = typed.tree.node(id);
     let ExprKind::Index { base, indices } = &node.exprs[expr].kind else { return None };
@@ -200,7 +199,7 @@ fn of_batch(typed: &Typed<'_>, id: InstanceId, expr: ExprId) -> Option<String> {
     ))
 }
 
-/// `sum(x, 1)` for `sum(x)`: a fold over those axes that are to go.
+/// `sum(x, 1)` for `sum(x)`: a fold over the axes that must be removed.
 fn folded(typed: &Typed<'_>, id: InstanceId, expr: ExprId, expected: &Shape) -> Option<String> {
     let node = typed.tree.node(id);
     let ExprKind::Builtin { which: which @ Builtin::Reduce(_), args } = &node.exprs[expr].kind else {
@@ -220,7 +219,7 @@ fn folded(typed: &Typed<'_>, id: InstanceId, expr: ExprId, expected: &Shape) -> 
     })
 }
 
-/// `dense(8, x)` for `dense(4, x)`: the size of the last axis, which is an argument of the call.
+/// `dense(8, x)` for `dense(4, x)`: the size of the last axis is an argument of the call.
 fn resized(
     typed: &Typed<'_>,
     id: InstanceId,
@@ -266,7 +265,7 @@ fn reshaped(text: &str, found: &Shape, expected: &Shape, open: bool) -> Option<S
     (same && !open && !found.is_scalar()).then(|| format!("reshape({expected}, {text})"))
 }
 
-/// An operand with another axis of size 1, so that it broadcasts with the other one.
+/// An operand with an additional axis of size 1, so that it broadcasts with the other one.
 fn widened(text: &str, own: &Shape, other: &Shape) -> Option<String> {
     let wider = |axis: usize| {
         let (outer, inner) = own.dims().split_at(axis);
@@ -278,7 +277,7 @@ fn widened(text: &str, own: &Shape, other: &Shape) -> Option<String> {
     Some(format!("expand_dims({text}, {axis})"))
 }
 
-/// A product of matrices of which one is transposed or both are exchanged.
+/// The help for a matrix product: transpose one of the operands, or exchange them.
 fn product((x, a): (&str, &Type), (y, b): (&str, &Type)) -> Option<String> {
     let flat = |ty: &Type| Type { dtype: ty.dtype, shape: ty.shape.dims().iter().rev().copied().collect() };
     let turned = |text: &str| format!("transpose({text})");
@@ -302,7 +301,7 @@ fn product((x, a): (&str, &Type), (y, b): (&str, &Type)) -> Option<String> {
     })
 }
 
-/// Numbers of classes in place of one entry for each class.
+/// The help if the numbers of classes were given instead of one entry per class.
 fn classes(
     typed: &Typed<'_>,
     id: InstanceId,
@@ -320,7 +319,7 @@ fn classes(
     ))
 }
 
-/// `reshape([batch, 64], x)` for an input `x: num [batch, 8, 8]` whose axes a layer has kept.
+/// `reshape([batch, 64], x)` for an input `x: num [batch, 8, 8]` whose axes were kept by a layer.
 fn flattened(typed: &Typed<'_>, id: InstanceId, found: &Shape, expected: &Shape) -> Option<String> {
     let node = typed.tree.node(id);
     let outer = expected.rank().checked_sub(1).filter(|outer| *outer > 0)?;

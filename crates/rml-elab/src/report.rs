@@ -1,10 +1,10 @@
-//! Collects findings. A repeated one (same code, same place) is dropped, so an error in a node is reported once for all
-//! its instances.
+//! Collects findings. A repeated finding (same code, same place) is dropped, so an error in a node is reported once for
+//! all its instances.
 
 use indexmap::IndexSet;
 use rml_base::{Code, Diagnostic, Diagnostics, Span};
 
-/// More findings than this are cut off.
+/// Further findings are dropped.
 const MAX_FINDINGS: usize = 200;
 
 /// The findings so far.
@@ -16,7 +16,7 @@ pub(crate) struct Report {
 }
 
 impl Report {
-    /// Adds a finding, unless it was made before.
+    /// Adds a finding, unless it was added before.
     pub(crate) fn push(&mut self, diagnostic: Diagnostic) {
         if diagnostic.is_error() {
             self.errors += 1;
@@ -33,17 +33,17 @@ impl Report {
         more.into_iter().for_each(|d| self.push(d));
     }
 
-    /// Whether there are too many findings for advice that takes time.
+    /// Whether there are too many findings for help that takes time to compute.
     pub(crate) fn is_long(&self) -> bool {
         self.errors > MAX_FINDINGS / 4
     }
 
-    /// How many errors were pushed so far, repeated ones included.
+    /// The number of errors pushed so far, including repeated ones.
     pub(crate) fn errors(&self) -> usize {
         self.errors
     }
 
-    /// All findings, by place.
+    /// All findings, sorted by place.
     pub(crate) fn finish(self) -> Diagnostics {
         let mut found = Diagnostics(self.diagnostics);
         found.sort();

@@ -1,8 +1,9 @@
-//! `f(x) restart r`, and the states of automata: delays that take their first values again.
+//! `f(x) restart r`, and the states of automata: delays that return to their first values.
 //!
 //! A delay restarts by *flags*, which `expand` notes: `if r then init else (init fby x)`. The flag of a node or state
-//! is on its clock. Where the delay is on a slower clock, the flag is kept until that clock is present: it is true from
-//! the cycle of the flag up to the next cycle of the delay. So nothing looks ahead, whatever clock a delay is on.
+//! is on the clock of that node or state. If the delay is on a slower clock, the flag is kept until that clock is
+//! present: it is true from the cycle of the flag up to the next cycle of the delay. So no future value is needed,
+//! whatever the clock of a delay.
 
 use indexmap::IndexMap;
 use rml_base::codes::elab as codes;
@@ -19,7 +20,7 @@ use crate::shared::Tags;
 /// Restarts the delays and calls of a node by their flags.
 ///
 /// # Errors
-/// If the clock of one has no name in the node.
+/// The clock of a delay or call has no name in the node.
 pub(crate) fn resolve(nodes: &mut Nodes<'_>, node: Node, mut tags: Tags) -> Result<(Node, Tags), Diagnostic> {
     if tags.restarts.is_empty() {
         return Ok((node, tags));
@@ -29,7 +30,7 @@ pub(crate) fn resolve(nodes: &mut Nodes<'_>, node: Node, mut tags: Tags) -> Resu
     edit.tags.restarts = restarted;
     edit.fix_names(&nodes.called());
     edit.name_conditions();
-    // the argument for the restart flags does not determine the clock of a call
+    // The argument for the restart flags does not determine the clock of a call.
     for call in edit.tags.restarts.keys().copied().collect::<Vec<_>>() {
         if let Some(at) = flag_argument(nodes, &edit.node, call) {
             let none = edit.fill(&Type::condition(), 0.0, edit.node.exprs[call].span);
@@ -52,14 +53,14 @@ pub(crate) fn resolve(nodes: &mut Nodes<'_>, node: Node, mut tags: Tags) -> Resu
 struct Restart {
     edit: Edit,
     clocks: Clocks,
-    /// By what is restarted, and on which clock: the flag there.
+    /// For each set of flags and each clock: the combined flag on that clock.
     flags: IndexMap<(Vec<Var>, Chain), Var>,
-    /// Flags that are kept until a condition has a value.
+    /// Flags that are kept until a condition has a given value.
     kept: IndexMap<(Var, Var, bool), Var>,
 }
 
 impl Restart {
-    /// The clock of a delay or call; `None` if it has no name. What fits any clock is on that of its innermost flag.
+    /// The clock of a delay or call; `None` if it has no name. If any clock fits, it is that of the innermost flag.
     fn clock(&self, expr: ExprId, flags: &[Var]) -> Option<Chain> {
         let chain = self.clocks.chain(expr)?;
         if self.clocks.known_chain(expr).is_some() {
@@ -68,7 +69,7 @@ impl Restart {
         flags.iter().filter_map(|flag| self.clocks.chain_of(*flag)).max_by_key(Vec::len)
     }
 
-    /// Whether one of the flags restarts what is on that clock.
+    /// Whether one of the flags is true, as a variable on that clock.
     fn any(&mut self, flags: &[Var], chain: &Chain, span: Span) -> Var {
         let key = (flags.to_vec(), chain.clone());
         if let Some(&known) = self.flags.get(&key) {
@@ -85,15 +86,15 @@ impl Restart {
         made
     }
 
-    /// A flag on a clock that is slower than its own.
+    /// The flag on a clock that is slower than its own.
     fn brought(&mut self, flag: Var, chain: &[(Var, bool)], span: Span) -> Var {
         let own = self.clocks.chain_of(flag).unwrap_or_default();
         let Some(slower) = chain.strip_prefix(&own[..]) else { return flag };
         slower.iter().fold(flag, |flag, (cond, positive)| self.kept(flag, (*cond, *positive), span))
     }
 
-    /// A flag that stays true up to the next cycle in which a condition has that value, in these cycles: `kept when
-    /// cond`, with `kept = if flag then true else (false fby (if cond then false else kept))`.
+    /// A flag that stays true up to the next cycle in which a condition has that value, sampled in such cycles: `kept
+    /// when cond`, with `kept = if flag then true else (false fby (if cond then false else kept))`.
     fn kept(&mut self, flag: Var, (cond, positive): (Var, bool), span: Span) -> Var {
         if let Some(&known) = self.kept.get(&(flag, cond, positive)) {
             return known;
@@ -116,7 +117,7 @@ impl Restart {
         sampled
     }
 
-    /// Restarts a delay by a flag on its clock, or hands the flag to a call.
+    /// Restarts a delay by a flag on its clock, or passes the flag to a call.
     fn by(&mut self, nodes: &Nodes<'_>, expr: ExprId, flag: Var) {
         let span = self.edit.node.exprs[expr].span;
         let cond = self.edit.read(flag, span);
@@ -130,7 +131,8 @@ impl Restart {
         }
     }
 
-    /// An expression that is used twice: a value is written twice, and anything else gets a name.
+    /// Two copies of an expression, so that it can be used twice. A constant is copied; any other expression gets a
+    /// variable.
     fn twice(&mut self, expr: ExprId) -> (ExprId, ExprId) {
         let old = self.edit.node.exprs[expr].clone();
         if let ExprKind::Const(constant) = &old.kind
@@ -143,8 +145,8 @@ impl Restart {
     }
 }
 
-/// The position of the argument that restarts a call: the last input of its node. An adjoint has further inputs after
-/// it.
+/// The position of the argument that restarts a call: the last input of the called node. The arguments of an adjoint
+/// continue after it.
 fn flag_argument(nodes: &Nodes<'_>, node: &Node, call: ExprId) -> Option<usize> {
     let ExprKind::Call { callee, .. } = node.exprs[call].kind else { return None };
     let (Callee::Node(of) | Callee::Diff { node: of, .. }) = callee;
@@ -159,7 +161,7 @@ fn set_argument(node: &mut Node, call: ExprId, at: usize, value: ExprId) {
     }
 }
 
-/// What restarts is on a clock whose condition is not known in its node.
+/// The error that the clock of a restarted delay or call is sampled by a condition without a name in its node.
 fn hidden(span: Span) -> Diagnostic {
     Diagnostic::error(codes::RESTART_CLOCK, "the clock of what restarts here has no name in its node")
         .label(span, "this restarts in the next cycle in which it is present")

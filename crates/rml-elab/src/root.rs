@@ -1,4 +1,4 @@
-//! The node that runs: which one it is, and the values of its statics and dimensions.
+//! The root, the node that runs: how it is chosen, and the values of its statics and dimensions.
 
 use std::sync::Arc;
 
@@ -22,13 +22,13 @@ use crate::options::{Options, Root};
 use crate::report::Report;
 use crate::scope::Program;
 
-/// The dimension of stacked windows.
+/// The name of the dimension for stacked windows.
 const BATCH: &str = "batch";
-/// The node that runs if none is named.
+/// The name of the node that runs by default.
 const MAIN: &str = "main";
 
-/// Makes the module of the root that the options choose; `None` if there are errors, then those of all nodes of the
-/// main text are reported.
+/// Makes the module of the root that the options choose; `None` if there are errors. Then the errors of all nodes of
+/// the main text are reported.
 pub(crate) fn elaborate(program: &Program, options: &Options, report: &mut Report) -> Option<Module> {
     let module = choose(program, &options.root, report).and_then(|source| {
         let spec = spec(program, source, options, report);
@@ -41,7 +41,8 @@ pub(crate) fn elaborate(program: &Program, options: &Options, report: &mut Repor
     module
 }
 
-/// Makes the module of the root whatever is wrong with nodes that it does not need, or says what is wrong with itself.
+/// Makes the module of the root, ignoring errors in nodes that it does not need. Otherwise returns the errors of the
+/// root.
 pub(crate) fn elaborate_alone(program: &Program, options: &Options) -> Result<Module, Diagnostics> {
     let mut report = Report::default();
     let made = choose(program, &options.root, &mut report).and_then(|source| {
@@ -78,7 +79,7 @@ fn module(program: &Program, spec: RootSpec, options: &Options, report: &mut Rep
     })
 }
 
-/// The inputs of the root that are taken as scalars because they have no type.
+/// The inputs of the root that are treated as scalars because they have no type.
 fn untyped_inputs(program: &Program, spec: &RootSpec) -> Vec<String> {
     let node = &program.nodes[spec.source];
     let inputs = spec.givens.iter().zip(&node.formals);
@@ -90,7 +91,7 @@ fn untyped_inputs(program: &Program, spec: &RootSpec) -> Vec<String> {
     inputs.filter(guessed).map(|(_, formal)| node.name_of(*formal).to_string()).collect()
 }
 
-/// The findings about a node; the first one about shapes says which of its inputs are taken as scalars.
+/// Adds to the first finding about shapes which inputs of the node are treated as scalars.
 fn of_untyped(mut found: Diagnostics, untyped: &[String]) -> Diagnostics {
     if let Some(d) = found.0.iter_mut().find(|d| d.code == codes::SHAPE_MISMATCH)
         && let [first, ..] = untyped
@@ -106,7 +107,7 @@ fn of_untyped(mut found: Diagnostics, untyped: &[String]) -> Diagnostics {
     found
 }
 
-/// The findings about a node; where a value that is set from outside is wrong, what follows from it is left out.
+/// If a value set from outside is wrong, adds a help for it and removes the findings that follow from it.
 fn of_settings(found: Diagnostics, options: &Options) -> Diagnostics {
     let settings = || options.set.iter().chain(&options.defaults);
     let set = |d: &Diagnostic| {
@@ -138,8 +139,7 @@ fn of_settings(found: Diagnostics, options: &Options) -> Diagnostics {
     )
 }
 
-/// Checks all nodes of the main text, and the settings. Returns the modules of those that no other calls and that are
-/// right.
+/// Checks all nodes of the main text, and the settings. Returns the modules of correct nodes that no other node calls.
 pub(crate) fn check_all(program: &Program, options: &Options, report: &mut Report) -> Vec<Module> {
     let modules = check_nodes(program, options, report);
     if !program.in_error
@@ -163,14 +163,14 @@ fn check_nodes(program: &Program, options: &Options, report: &mut Report) -> Vec
             continue;
         }
         let (module, found) = check_node(program, source, &lenient);
-        // a node may be right by itself although it is called wrongly
+        // A node may be correct although a call of it is wrong.
         let limit = found.iter().any(|d| d.code == codes::INSTANCE_LIMIT);
         if limit || !found.has_errors() && module.is_some() {
             cover(program, source, &mut covered);
         } else if !found.has_errors() {
             cover(program, source, &mut below_open);
         }
-        // What only serves a node that lacks a value is no program by itself.
+        // A node that is only called by a node that lacks a value is not a program of its own.
         modules.extend(module.filter(|_| !below_open.contains(&source)).map(|mut module| {
             module.shrink_to_fit();
             module
@@ -180,7 +180,7 @@ fn check_nodes(program: &Program, options: &Options, report: &mut Report) -> Vec
     modules
 }
 
-/// Checks a node as far as that is possible without knowing how it is called.
+/// Checks a node, as far as that is possible without knowing its callers.
 fn check_node(program: &Program, source: SourceId, options: &Options) -> (Option<Module>, Diagnostics) {
     let mut spec = spec(program, source, options, &mut Report::default());
     spec.open |= takes_nodes(&program.nodes[source]);
@@ -193,11 +193,11 @@ fn check_node(program: &Program, source: SourceId, options: &Options) -> (Option
         }
     }
     let node = &program.nodes[source];
-    // What is to run takes such inputs as they are guessed.
+    // The root itself runs with the guessed types of such inputs.
     if !spec.open && *node.name == *MAIN {
         return (None, report.finish());
     }
-    // the shapes of inputs without a type are a guess
+    // The shapes of inputs without a type are guesses.
     let unshaped = |(given, formal): (&mut RootGiven, &Local)| {
         if matches!(given, RootGiven::Input(None)) && !node.is_typed(*formal) {
             *given = RootGiven::Unshaped;
@@ -225,7 +225,7 @@ fn merged(options: &Options) -> IndexMap<String, StaticValue> {
     all
 }
 
-/// Adds a node and everything that it calls.
+/// Adds a node and all nodes that it calls.
 fn cover(program: &Program, source: SourceId, covered: &mut IndexSet<SourceId>) {
     let mut todo = vec![source];
     while let Some(source) = todo.pop() {
@@ -236,14 +236,14 @@ fn cover(program: &Program, source: SourceId, covered: &mut IndexSet<SourceId>) 
     }
 }
 
-/// The nodes of the main text by name, without its constants.
+/// The nodes of the main text by name, without constants.
 fn own_nodes(program: &Program) -> Option<IndexMap<String, SourceId>> {
     let own = &program.scopes.files.get(&program.main)?.own;
     let nodes = own.iter().filter(|(_, id)| program.nodes[**id].form == Form::Node);
     Some(nodes.map(|(name, id)| (name.clone(), *id)).collect())
 }
 
-/// The node that becomes the root.
+/// Chooses the node that becomes the root.
 fn choose(program: &Program, root: &Root, report: &mut Report) -> Option<SourceId> {
     let own = own_nodes(program)?;
     let names = || own.keys().cloned().collect::<Vec<_>>().join(", ");
@@ -276,7 +276,7 @@ fn choose(program: &Program, root: &Root, report: &mut Report) -> Option<SourceI
             };
             match free[..] {
                 [id] => Some(id),
-                // a name in error may be that of a node
+                // A name in error may be the name of a node.
                 _ if program.in_error => None,
                 [] => {
                     let d = Diagnostic::error(codes::ROOT_NODE, "the program has no node to run");
@@ -296,7 +296,7 @@ fn choose(program: &Program, root: &Root, report: &mut Report) -> Option<SourceI
     }
 }
 
-/// What the formals and dimensions of the root stand for.
+/// The values of the formals and dimensions of the root.
 fn spec(program: &Program, source: SourceId, options: &Options, report: &mut Report) -> RootSpec {
     let node = &program.nodes[source];
     let before = report.errors();
@@ -335,13 +335,14 @@ fn spec(program: &Program, source: SourceId, options: &Options, report: &mut Rep
     RootSpec { source, givens, dims, open }
 }
 
-/// Whether a formal of the root may be given a value from outside: a static one, or an input without a type, which then
-/// is that constant.
+/// Whether a formal of the root may be set from outside: a static formal, or an input without a type, which then
+/// becomes that constant.
 fn is_settable(node: &Node, formal: Local) -> bool {
     node.roles[formal] != Role::Stream || !node.is_typed(formal)
 }
 
-/// The named dimensions of the inputs of a node, those of records included: where each is, and whether it is spliced.
+/// The named dimensions of the inputs of a node, including those of records: the name, the place, and whether it is
+/// spliced.
 fn named_dimensions(program: &Program, node: &Node) -> Vec<(String, Span, bool)> {
     let mut found = Vec::new();
     for (local, data) in node.locals.iter_enumerated() {
@@ -359,7 +360,8 @@ fn named_dimensions(program: &Program, node: &Node) -> Vec<(String, Span, bool)>
     found
 }
 
-/// The value of a named dimension of the root. A single size stands for a list of one where the name is spliced.
+/// The value of a named dimension of the root. If the name is spliced, a single size is treated as a list with one
+/// entry.
 fn dimension(
     node: &Node,
     (name, span, spliced): (&str, Span, bool),
@@ -399,13 +401,13 @@ fn dimension(
     }
 }
 
-/// The names of the main text's own constants.
+/// The names of the constants that the main text defines.
 fn constants(program: &Program) -> Vec<&str> {
     let own = program.scopes.files.get(&program.main).into_iter().flat_map(|scope| &scope.own);
     own.filter(|(_, id)| program.nodes[**id].form == Form::Constant).map(|(name, _)| name.as_str()).collect()
 }
 
-/// A constant is set, and nothing reads it.
+/// The error that a constant is set which nothing reads.
 fn unread(program: &Program, name: &str, constant: SourceId) -> Diagnostic {
     let d = Diagnostic::error(codes::UNUSED_SETTING, format!("nothing reads the constant `{name}`"))
         .label(program.nodes[constant].name_span, "this would be set");
@@ -422,7 +424,7 @@ fn unread(program: &Program, name: &str, constant: SourceId) -> Diagnostic {
     }
 }
 
-/// Settings that none of the nodes takes.
+/// Reports settings that none of the nodes has.
 fn unused_settings(program: &Program, sources: &[SourceId], options: &Options, report: &mut Report) {
     for name in options.set.keys() {
         let mut stream = None;

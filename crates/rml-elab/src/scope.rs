@@ -1,6 +1,6 @@
-//! Which node a name means in a file: its own nodes, then selective imports, then whole imports, then the prelude, then
-//! builtins; `m.f` is node `f` of what is imported as `m`. `diff_<f>` names the adjoint of `f` unless a node of that
-//! name is in scope.
+//! Name resolution: the node that a name means in a file. The order is: its own nodes, selective imports, whole
+//! imports, the prelude, builtins; `m.f` is node `f` of the text imported as `m`. `diff_<f>` is the adjoint of `f`
+//! unless a node with that name is in scope.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -10,17 +10,17 @@ use rml_base::{EntityId, FileId, IndexVec, Span, suggest};
 use crate::builtins::{self, Builtin};
 use crate::hir::{Node, Order, SourceId};
 
-/// All resolved nodes, and the scopes of the files they stand in.
+/// All resolved nodes, and the scopes of their files.
 #[derive(Clone, Debug)]
 pub(crate) struct Program {
     pub(crate) nodes: IndexVec<SourceId, Arc<Node>>,
     pub(crate) scopes: Arc<Scopes>,
     pub(crate) main: FileId,
-    /// Every node after the nodes that it calls.
+    /// All nodes, each after the nodes that it calls.
     pub(crate) order: Vec<SourceId>,
-    /// Whether it holds errors, which are reported.
+    /// Whether it contains errors, which are reported.
     pub(crate) in_error: bool,
-    /// A node that calls the node that it takes, for `by`. No name leads to it.
+    /// A node that calls its node argument, for `by`. It cannot be named in a program.
     pub(crate) update: SourceId,
 }
 
@@ -35,18 +35,18 @@ pub(crate) struct Scopes {
     pub(crate) enums: IndexMap<SourceId, Vec<SourceId>>,
     /// The nodes that are records.
     pub(crate) records: IndexSet<SourceId>,
-    /// The embedded library, for advice.
+    /// The embedded library, for help lines.
     pub(crate) library: &'static [(&'static str, &'static str)],
-    /// The imports, or names in imports, that something was found by.
+    /// The imports, or the names in imports, that were used to find a node.
     pub(crate) used: Mutex<IndexSet<Span>>,
 }
 
-/// What one file can name.
+/// The names that one file can use.
 #[derive(Debug, Default)]
 pub(crate) struct FileScope {
     /// Its own nodes.
     pub(crate) own: IndexMap<String, SourceId>,
-    /// Those of them that no other file can name.
+    /// Those of its own nodes that other files cannot name.
     pub(crate) private: IndexSet<String>,
     /// `import a (f);`
     pub(crate) selective: IndexMap<String, (SourceId, Span)>,
@@ -56,13 +56,13 @@ pub(crate) struct FileScope {
     pub(crate) imported: Vec<FileId>,
     /// `import a as m;`
     pub(crate) modules: IndexMap<String, (FileId, Span)>,
-    /// Names that something defines which did not parse or was not found.
+    /// Names that may be defined by parts that did not parse or imports that were not found.
     pub(crate) lost: IndexSet<String>,
-    /// Whether any name may be defined by an import that was not found.
+    /// Whether an import was not found that could define any name.
     pub(crate) incomplete: bool,
     /// Its text, if it belongs to the library.
     pub(crate) library: Option<&'static str>,
-    /// Its last import.
+    /// The place of its last import.
     pub(crate) last_import: Option<Span>,
 }
 
@@ -73,20 +73,20 @@ impl FileScope {
         own.filter(|(name, _)| !self.private.contains(*name))
     }
 
-    /// The node of that name, if other files can name it.
+    /// The node with that name, if other files can name it.
     pub(crate) fn export(&self, name: &str) -> Option<SourceId> {
         self.own.get(name).copied().filter(|_| !self.private.contains(name))
     }
 }
 
-/// What the name before a parenthesis means.
+/// The meaning of a name before a parenthesis.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Callable {
-    /// A node, differentiated that often.
+    /// A node, and the order to which it is differentiated.
     Node(SourceId, Order),
     /// A builtin function.
     Builtin(Builtin),
-    /// Several imports define it.
+    /// A name that several imports define.
     Ambiguous(Vec<Span>),
 }
 
@@ -94,19 +94,19 @@ pub(crate) enum Callable {
 const MAX_ORDER: u8 = 4;
 
 impl Scopes {
-    /// The imports, or names in imports, that something was found by.
+    /// The imports, or the names in imports, that were used to find a node.
     pub(crate) fn used(&self) -> MutexGuard<'_, IndexSet<Span>> {
         self.used.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The node of exactly that name: `Err` with the imports if several define it.
+    /// The node with exactly that name; `Err` with the imports if several define it.
     pub(crate) fn node(&self, file: FileId, name: &str) -> Result<Option<SourceId>, Vec<Span>> {
         let (id, import) = self.find(file, name)?;
         self.used().extend(import);
         Ok(id)
     }
 
-    /// The constant of that name, if there is one.
+    /// The constant with that name.
     pub(crate) fn constant(&self, file: FileId, name: &str) -> Option<SourceId> {
         let (id, import) = self.find(file, name).ok()?;
         let id = id.filter(|id| self.constants.contains(id))?;
@@ -114,7 +114,7 @@ impl Scopes {
         Some(id)
     }
 
-    /// The enumeration or record of that name, if there is one.
+    /// The enumeration or record with that name.
     pub(crate) fn named_type(&self, file: FileId, name: &str) -> Option<SourceId> {
         let (id, import) = self.find(file, name).ok()?;
         let id = id.filter(|id| self.enums.contains_key(id) || self.records.contains(id))?;
@@ -122,22 +122,22 @@ impl Scopes {
         Some(id)
     }
 
-    /// The cases of an enumeration; none of anything else.
+    /// The cases of an enumeration; empty for other nodes.
     pub(crate) fn cases(&self, id: SourceId) -> &[SourceId] {
         self.enums.get(&id).map_or(&[], |cases| &cases[..])
     }
 
-    /// The enumeration that a constant is a case of.
+    /// The enumeration to which a case belongs.
     pub(crate) fn enum_of(&self, case: SourceId) -> Option<SourceId> {
         self.enums.iter().find(|(_, cases)| cases.contains(&case)).map(|(of, _)| *of)
     }
 
-    /// What is in scope under that name is no node that can be called.
+    /// Whether an item cannot be called because it is a constant or an enumeration.
     fn is_no_node(&self, id: SourceId) -> bool {
         self.constants.contains(&id) || self.enums.contains_key(&id)
     }
 
-    /// The node or constant of exactly that name, and the import that brings it.
+    /// The node or constant with exactly that name, and the import that brings it.
     fn find(&self, file: FileId, name: &str) -> Result<(Option<SourceId>, Option<Span>), Vec<Span>> {
         let Some(scope) = self.files.get(&file) else { return Ok((None, None)) };
         if let Some((module, name)) = name.split_once('.') {
@@ -157,14 +157,14 @@ impl Scopes {
         }
     }
 
-    /// What a call of `name` means.
+    /// The meaning of `name` as a callee.
     pub(crate) fn callable(&self, file: FileId, name: &str) -> Option<Callable> {
         let (module, mut rest) = name.split_at(name.find('.').map_or(0, |dot| dot + 1));
         let mut order = Order::NONE;
         loop {
             match self.node(file, &format!("{module}{rest}")) {
                 Ok(Some(id)) if self.is_no_node(id) => {}
-                // a record has no adjoint
+                // A record has no adjoint.
                 Ok(Some(id)) if order.times > 0 && self.records.contains(&id) => {}
                 Ok(Some(id)) => return Some(Callable::Node(id, order)),
                 Err(imports) => return Some(Callable::Ambiguous(imports)),
@@ -178,7 +178,7 @@ impl Scopes {
         builtins::find(name).map(Callable::Builtin)
     }
 
-    /// Whether a name that is not found may be defined by something that did not parse or was not found.
+    /// Whether an unknown name may be defined by a part that did not parse or an import that was not found.
     pub(crate) fn is_excused(&self, file: FileId, name: &str, callee: bool) -> bool {
         let Some(scope) = self.files.get(&file) else { return false };
         if let Some((module, inner)) = name.split_once('.') {
@@ -196,7 +196,7 @@ impl Scopes {
         self.files.get(&file).is_some_and(|scope| scope.library.is_some())
     }
 
-    /// A name in scope that `name` may be a slip of the pen for.
+    /// A name in scope that `name` may be a misspelling of.
     pub(crate) fn suggest(&self, file: FileId, name: &str) -> Option<String> {
         let mut known: Vec<&str> = builtins::names().collect();
         known.extend(self.prelude.keys().map(String::as_str));
@@ -206,7 +206,7 @@ impl Scopes {
         }
         let (prefix, inner) = adjoint_prefix(name);
         let adjoint = !prefix.is_empty();
-        // functions have no adjoint
+        // Functions have no adjoint.
         let nodes = || known.iter().copied().filter(|name| builtins::find(name).is_none());
         let near = if adjoint { suggest(inner, nodes()) } else { None };
         let misspelt = || {
@@ -218,7 +218,7 @@ impl Scopes {
             .or_else(|| if name.starts_with("di") { misspelt() } else { None })
     }
 
-    /// The node of that name that an imported text keeps for itself.
+    /// A private node with that name in an imported text.
     pub(crate) fn private_node(&self, file: FileId, name: &str) -> Option<SourceId> {
         let scope = self.files.get(&file)?;
         let targets = scope.imported.iter().filter_map(|target| self.files.get(target));
@@ -227,8 +227,8 @@ impl Scopes {
             .find_map(|target| target.own.get(name).copied())
     }
 
-    /// The library module that has a node of that name, or one whose adjoint it is, for other files, and how many
-    /// inputs the node has.
+    /// The library module that exports a node with that name, or the node of which it is an adjoint; and the number of
+    /// inputs of the node.
     pub(crate) fn library_module(&self, name: &str) -> Option<(&'static str, usize)> {
         let (_, inner) = adjoint_prefix(name);
         let inputs = |text: &str| {
@@ -242,7 +242,7 @@ impl Scopes {
         self.library.iter().find_map(|(module, text)| Some((*module, inputs(text)?)))
     }
 
-    /// The name in the library that `name` may be a slip of the pen for, and its module.
+    /// A name in the library that `name` may be a misspelling of, and its module.
     pub(crate) fn library_name(&self, name: &str) -> Option<(&'static str, String)> {
         let mut all = Vec::new();
         for (module, text) in self.library {
@@ -256,15 +256,16 @@ impl Scopes {
         all.iter().find(|(_, name)| name == near).cloned()
     }
 
-    /// Whether a node of that name serves differentiation: it updates parameters, or replaces the adjoint of a node
-    /// that the file can name.
+    /// Whether a node with that name is used by differentiation: it updates parameters, or replaces the adjoint of a
+    /// node that the file can name.
     pub(crate) fn overrides(&self, file: FileId, name: &str) -> bool {
         let of = |inner: &str| inner == "param" || matches!(self.node(file, inner), Ok(Some(_)));
         name.strip_prefix("diff_").is_some_and(of)
     }
 
-    /// The override of node `id`, called `name`: the node `diff_<name>` of the main file if `name`, or another name by
-    /// which it is imported there, means the same node there; else that of the file that defines it.
+    /// The override of node `id`, called `name`. It is the node `diff_<name>` of the main file, if `name` is this node
+    /// there. Otherwise the same is tried with the other names under which the main file imports nodes, and then in the
+    /// file that defines the node.
     pub(crate) fn override_of(
         &self,
         main: FileId,
@@ -284,8 +285,8 @@ impl Scopes {
     }
 }
 
-/// The name behind a leading `diff_` or `grad_`, with the order of the derivative, which had that order before it. None
-/// holds the parameters that a `diff_` updates, so `grad_` stands before nothing else.
+/// The name after a leading `diff_` or `grad_`, and the order of the derivative; `outer` is the order of the prefixes
+/// before it. `grad_diff_` is not allowed, because a `grad_` cannot hold the parameters that a `diff_` updates.
 pub(crate) fn derivative(name: &str, outer: Order) -> Option<(&str, Order)> {
     let (inner, held) = match name.strip_prefix("grad_") {
         Some(inner) => (inner, 1),
@@ -296,7 +297,7 @@ pub(crate) fn derivative(name: &str, outer: Order) -> Option<(&str, Order)> {
     (order.times <= MAX_ORDER).then_some((inner, order))
 }
 
-/// The leading `diff_`s and `grad_`s of a name, and the rest.
+/// The leading `diff_` and `grad_` prefixes of a name, and the rest.
 pub(crate) fn adjoint_prefix(name: &str) -> (&str, &str) {
     let mut rest = name;
     while let Some(inner) = rest.strip_prefix("diff_").or_else(|| rest.strip_prefix("grad_")) {

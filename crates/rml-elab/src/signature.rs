@@ -1,4 +1,4 @@
-//! Interfaces of the nodes of a program, for tools that have to know them before anything runs.
+//! Interfaces of the nodes of a program, for tools that need them before a run.
 
 use indexmap::IndexMap;
 use rml_ir::DType;
@@ -10,41 +10,41 @@ use crate::scope::Program;
 /// The interface of a node.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct NodeSignature {
-    /// Its name.
+    /// The name.
     pub name: String,
-    /// Its formals, in order.
+    /// The formals, in order.
     pub formals: Vec<FormalSignature>,
     /// The named dimensions that its inputs bind, in textual order.
     pub dimensions: Vec<String>,
     /// The names of its outputs.
     pub outputs: Vec<String>,
-    /// Whether it serves differentiation: it updates parameters, or replaces the adjoint of a node.
+    /// Whether it is used by differentiation: it updates parameters, or replaces the adjoint of a node.
     pub overrides: bool,
-    /// Whether it is declared only: it has outputs that are no inputs, and no equations.
+    /// Whether it is only declared: it has no equations, and has outputs that are not inputs.
     pub is_extern: bool,
-    /// The nodes of the main text that it calls, or whose adjoints it calls, in textual order of their definitions.
+    /// The nodes of the main text that it calls, or whose adjoints it calls, in the textual order of their definitions.
     pub calls: Vec<String>,
 }
 
 /// A formal.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct FormalSignature {
-    /// Its name.
+    /// The name.
     pub name: String,
-    /// What it is.
+    /// The kind of formal.
     pub kind: FormalKind,
-    /// Its declared clock: the condition, and which value of it.
+    /// The declared clock: the condition, and the value of it for which the formal is present.
     pub clock: Option<(String, bool)>,
 }
 
-/// What a formal is.
+/// The kinds of formals.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum FormalKind {
     /// A node.
     Node,
     /// A compile-time parameter.
     Static,
-    /// An input stream. A formal that is not used is one, too.
+    /// An input stream. A formal that is not used is a stream, too.
     Stream {
         /// The element type, if written.
         dtype: Option<DType>,
@@ -53,7 +53,7 @@ pub enum FormalKind {
     },
 }
 
-/// The interfaces of all nodes of the main text, in textual order, as far as they resolve.
+/// The interfaces of all nodes of the main text that resolve, in textual order.
 pub(crate) fn signatures(program: &Program) -> Vec<NodeSignature> {
     let Some(scope) = program.scopes.files.get(&program.main) else { return Vec::new() };
     let place: IndexMap<SourceId, usize> = scope.own.values().enumerate().map(|(i, id)| (*id, i)).collect();
@@ -71,7 +71,7 @@ pub(crate) fn signatures(program: &Program) -> Vec<NodeSignature> {
     scope.own.values().filter(is_node).map(signature).collect()
 }
 
-/// The nodes that a node calls, one for each call.
+/// The nodes that a node calls, one entry per call.
 fn callees(node: &Node) -> impl Iterator<Item = SourceId> {
     crate::lower::callees(node).into_iter().map(|(callee, ..)| callee)
 }

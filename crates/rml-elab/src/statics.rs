@@ -1,7 +1,7 @@
 //! Evaluation of static expressions in an instance, and of the static names of instances (STATIC-2, STATIC-3).
 //!
-//! Statics may depend on shapes (`shape(x)`, named dimensions), which are found step by step: what is not known yet is
-//! [`Failure::Unknown`], and all names are evaluated again after a shape that matters has changed.
+//! Statics may depend on shapes (`shape(x)`, named dimensions), which are found step by step. A value that is not known
+//! yet is [`Failure::Unknown`]; all names are evaluated again after a relevant shape has changed.
 
 use indexmap::IndexSet;
 use rml_base::codes::elab as codes;
@@ -17,10 +17,10 @@ mod bind;
 mod eval;
 mod report;
 
-/// Why an expression has no value.
+/// The reason why an expression has no value.
 #[derive(Clone, Debug)]
 pub(crate) enum Failure {
-    /// It depends on something that is not known (yet), or that is in error and reported elsewhere.
+    /// It depends on a value that is not known yet, or on an error that is reported elsewhere.
     Unknown,
     /// It is in error.
     Bad(Box<Diagnostic>),
@@ -41,13 +41,14 @@ use report::not_static_name;
 /// The values of the static names of all instances.
 #[derive(Debug)]
 pub(crate) struct Statics {
-    /// By number of variable.
+    /// The values, by the numbers of variables.
     values: Vec<Evaluated<StaticValue>>,
-    /// Whether the values of an instance are up to date. If they are not, those of the instances inside are not either.
+    /// Whether the values of an instance are up to date. If they are not, the values of instances inside it are not
+    /// either.
     fresh: IndexVec<InstanceId, bool>,
     /// Literals without a point that are nums.
     nums: IndexSet<(InstanceId, ExprId)>,
-    /// By position, the formals of the root whose ints from outside are nums.
+    /// For each formal of the root: whether ints given from outside become nums.
     root_nums: Vec<bool>,
 }
 
@@ -73,13 +74,13 @@ impl Statics {
         self.nums.iter().copied()
     }
 
-    /// A shape has changed that the static names of an instance, and of those inside, may depend on. To be called for
-    /// all of them.
+    /// Notes a change of a shape on which the static names of an instance, and of instances inside it, may depend. Must
+    /// be called for all these instances.
     pub(crate) fn invalidate(&mut self, id: InstanceId) {
         self.fresh[id] = false;
     }
 
-    /// Computes the static names of an instance, and of those around it, if they are not up to date.
+    /// Computes the static names of an instance, and of the instances around it, if they are not up to date.
     pub(crate) fn refresh(&mut self, tree: &Tree<'_>, shapes: &[Option<Shape>], id: InstanceId) {
         let mut stale = Vec::new();
         let mut at = Some(id);
@@ -173,7 +174,7 @@ impl Statics {
         }
     }
 
-    /// The value of a static name where it is used. An error in its definition or actual is reported there.
+    /// The value of a static name where it is used. An error in its definition or actual is reported there instead.
     fn read(&self, tree: &Tree<'_>, id: InstanceId, local: Local, span: Span) -> Evaluated<StaticValue> {
         let value = self.name(tree, id, local, span);
         let elsewhere = match tree.role(id, local) {
@@ -185,7 +186,7 @@ impl Statics {
     }
 }
 
-/// A value with nums in place of ints.
+/// A value with its ints converted to nums.
 #[allow(clippy::cast_precision_loss, reason = "what is rounded is reported where it is written")]
 fn as_num(value: &StaticValue) -> StaticValue {
     match value {

@@ -5,24 +5,24 @@ use rml_syntax::precedence::{self, Level};
 
 use crate::hir::{ExprId, ExprKind, Index, Item, Node};
 
-/// Writes the expressions of a node in canonical spacing.
+/// Writes the expressions of a node with canonical spacing.
 pub(crate) struct Texts<'a> {
     pub(crate) node: &'a Node,
-    /// Whether a literal without a point is a num; it is written with one.
+    /// Whether a literal without a point is a num; then it is written with a point.
     pub(crate) is_num: &'a dyn Fn(ExprId) -> bool,
 }
 
-/// The longest text that is repeated in advice.
+/// The longest text that is repeated in a help line.
 const SHORT: usize = 40;
 
-/// The text of an expression that can be written, and is short enough to be repeated in advice.
+/// The text of an expression, if [`Texts`] can write it and it is short enough for a help line.
 pub(crate) fn short(node: &Node, expr: ExprId) -> Option<String> {
     is_written(node, expr)
         .then(|| Texts { node, is_num: &|_| false }.expr(expr))
         .filter(|text| text.chars().count() <= SHORT)
 }
 
-/// The same for an operand; parentheses are added unless it binds more strongly than all operators.
+/// The same for an operand; parentheses are added if the expression contains an operator.
 pub(crate) fn operand(node: &Node, expr: ExprId) -> Option<String> {
     let text = short(node, expr)?;
     let kind = &node.exprs[expr].kind;
@@ -30,7 +30,7 @@ pub(crate) fn operand(node: &Node, expr: ExprId) -> Option<String> {
     Some(if loose { format!("({text})") } else { text })
 }
 
-/// Whether [`Texts`] has a text for an expression and all its parts.
+/// Whether [`Texts`] can write an expression and all its parts.
 fn is_written(node: &Node, expr: ExprId) -> bool {
     let kind = &node.exprs[expr].kind;
     let own = matches!(
@@ -72,7 +72,7 @@ impl Texts<'_> {
         }
     }
 
-    /// Writes an expression that stands where operators looser than `outer` need parentheses.
+    /// Writes an expression in a context where operators looser than `outer` need parentheses.
     fn write(&self, id: ExprId, outer: Level, out: &mut String) {
         let node = self.node;
         match &node.exprs[id].kind {
@@ -124,7 +124,7 @@ impl Texts<'_> {
                 list(args, out, |arg, out| self.write(*arg, Level::If, out));
                 out.push(')');
             }
-            // not static: nothing asks for its text
+            // Not static, so the text is never used.
             _ => out.push('_'),
         }
     }

@@ -1,4 +1,4 @@
-//! What inference finds: a tree of instances with element types and shapes.
+//! The result of inference: a tree of instances with element types and shapes.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use crate::infer::adjoint::Adjoint;
 use crate::instance::{InstanceId, Tree};
 use crate::statics::Statics;
 
-/// An error, and the expression that is in error unless it concerns an interface.
+/// An error, and the expression in error, unless the error concerns an interface.
 #[derive(Debug)]
 pub(crate) struct Failed {
     pub(crate) id: InstanceId,
@@ -23,24 +23,24 @@ pub(crate) struct Failed {
 #[derive(Debug)]
 pub(crate) struct Typed<'p> {
     pub(crate) tree: Tree<'p>,
-    /// By number of variable.
+    /// The element types, by the numbers of variables.
     pub(crate) dtypes: Vec<DType>,
-    /// The variables of enumerations, by number, with these.
+    /// The variables whose type is an enumeration, by their numbers, with the enumeration.
     pub(crate) enumerations: IndexMap<usize, SourceId>,
-    /// By number of variable; `None` where an error keeps the shape from being known.
+    /// The shapes, by the numbers of variables; `None` if a shape is unknown because of an error.
     pub(crate) shapes: Vec<Option<Shape>>,
     pub(crate) statics: Statics,
     /// The interfaces of the adjoints that are called.
     pub(crate) adjoints: IndexMap<(InstanceId, ExprId), Adjoint>,
-    /// By number of variable: whether its element type is not known because of an error.
+    /// For each variable: whether its element type is unknown because of an error.
     pub(crate) lost: Vec<bool>,
-    /// The shapes of the parameters of shared instances that are named.
+    /// The shapes of expressions that name parameters of shared instances.
     pub(crate) params: IndexMap<(InstanceId, ExprId), Shape>,
-    /// Whether something in error is reported already.
+    /// Whether an error has been reported already.
     pub(crate) in_error: bool,
     /// Expressions whose element types are in error, which is reported.
     pub(crate) broken: IndexSet<(InstanceId, ExprId)>,
-    /// What was wrong when shapes had settled; it may be a consequence of something else.
+    /// The errors that remain at the fixpoint of shapes; some may follow from other errors.
     pub(crate) bad: Vec<Failed>,
 }
 
@@ -60,7 +60,7 @@ impl Typed<'_> {
         self.enumerations.get(&self.tree.slot(id, local)).copied()
     }
 
-    /// The names of the cases of a variable.
+    /// The names of the cases, if the type of a variable is an enumeration.
     pub(crate) fn cases(&self, id: InstanceId, local: Local) -> Option<Names> {
         let program = self.tree.program;
         if let Some(names) = self.tree.node(id).numbered.get(&local) {
@@ -71,7 +71,7 @@ impl Typed<'_> {
         Some(cases.iter().map(|case| Arc::clone(&program.nodes[*case].name)).collect())
     }
 
-    /// The enumeration of an input of the root, which is an int that is checked to be a case.
+    /// The enumeration of an input of the root that is an int and is checked to be a case.
     fn checked(&self, id: InstanceId, local: Local) -> Option<SourceId> {
         let node = self.tree.node(id);
         if !node.formals.contains(&local) {

@@ -1,8 +1,8 @@
-//! Which names of a node are static: those that are used in static positions (STATIC-1).
+//! Finds the static names of a node: those used in static positions (STATIC-1).
 //!
-//! A formal with a written type is a stream. The role of any other formal follows from its uses; `shape(x)` asks for
-//! the shape of a stream, and counts as a use as a stream only if there is no other use. A name defined by an equation
-//! is static if it is used in a static position; then everything that its equation uses is in a static position, too.
+//! A formal with a written type is a stream. The role of any other formal follows from its uses. `shape(x)` reads the
+//! shape of a stream, and counts as a use as a stream only if there is no other use. A name defined by an equation is
+//! static if it is used in a static position; then everything that its equation uses is in a static position, too.
 
 use rml_base::codes::elab as codes;
 use rml_base::{Diagnostic, IndexVec};
@@ -11,7 +11,7 @@ use crate::hir::{Clauses, Structure};
 use crate::hir::{ExprId, ExprKind, Item, Local, LocalKind, Node, Role, SourceId};
 use crate::report::Report;
 
-/// How a name is used in one place.
+/// The kind of position in which a name is used.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Use {
     Static,
@@ -27,8 +27,8 @@ struct Uses {
     is_shape: bool,
 }
 
-/// Finds the roles of the names of a node, and the order of its static names. The roles of the nodes that it calls are
-/// known.
+/// Finds the roles of the names of a node, and the order of its static names. The roles of the nodes that it calls must
+/// be known.
 pub(crate) fn analyse<'n>(
     callee: &dyn Fn(SourceId) -> &'n Node,
     node: &Node,
@@ -71,7 +71,7 @@ struct Walk<'a, 'n> {
 }
 
 impl Walk<'_, '_> {
-    /// Names in static positions, transitively through the equations of static names.
+    /// The names in static positions, including those reached through the equations of static names.
     fn static_names(&self, uses: &mut IndexVec<Local, Uses>) -> IndexVec<Local, bool> {
         let mut found: IndexVec<Local, bool> = IndexVec::filled(false, self.node.locals.len());
         let mut todo: Vec<Local> = Vec::new();
@@ -111,7 +111,8 @@ impl Walk<'_, '_> {
         found
     }
 
-    /// Names used as streams: by outputs, and by all equations but those that define static names that no stream uses.
+    /// Notes the names used as streams: by outputs, and by all equations except those of static names that are not also
+    /// used as streams.
     fn stream_uses(&self, statics: &IndexVec<Local, bool>, uses: &mut IndexVec<Local, Uses>) {
         self.node.outputs.iter().for_each(|o| uses[*o].is_stream = true);
         let mut done = vec![false; self.node.equations.len()];
@@ -148,7 +149,7 @@ impl Walk<'_, '_> {
         }
     }
 
-    /// Calls `f` for each name in an expression that stands in a position of kind `how`.
+    /// Calls `f` for each name in an expression that is in a position of kind `how`.
     fn expr(&self, id: ExprId, how: Use, f: &mut dyn FnMut(Local, Use)) {
         match &self.node.exprs[id].kind {
             ExprKind::Local(local) => f(*local, how),
@@ -187,13 +188,13 @@ impl Walk<'_, '_> {
         }
     }
 
-    /// The names in what a call says after its arguments: axes are static.
+    /// Calls `f` for the names in the clauses of a call; axes are static positions.
     fn clauses(&self, clauses: &Clauses, how: Use, f: &mut dyn FnMut(Local, Use)) {
         clauses.values().for_each(|e| self.expr(e, how, f));
         clauses.axes().for_each(|axis| self.expr(axis, Use::Static, f));
     }
 
-    /// An argument that is no use by itself; shapes inside are.
+    /// Calls `f` only for the static uses inside an argument, which is not itself a use.
     fn unused(&self, arg: ExprId, f: &mut dyn FnMut(Local, Use)) {
         self.expr(arg, Use::Shape, &mut |l, how| {
             if how == Use::Static {
@@ -202,7 +203,7 @@ impl Walk<'_, '_> {
         });
     }
 
-    /// The names in what only templates have.
+    /// Calls `f` for the names in a form that only templates have.
     fn structure(&self, structure: &Structure, how: Use, f: &mut dyn FnMut(Local, Use)) {
         match structure {
             Structure::Member { .. }
@@ -212,7 +213,7 @@ impl Walk<'_, '_> {
             | Structure::Params { .. } => {
                 structure.children().into_iter().for_each(|e| self.expr(e, Use::Static, f));
             }
-            // What an argument is used for is known in copies.
+            // The role of an argument is known only in copies.
             Structure::Apply(apply) => {
                 apply.args.iter().for_each(|arg| self.unused(*arg, f));
                 self.clauses(&apply.clauses, how, f);
@@ -230,7 +231,7 @@ impl Walk<'_, '_> {
         }
     }
 
-    /// The static names that equations define, each after those that it uses; cycles are reported.
+    /// The static names that equations define, each after the names that it uses; cycles are reported.
     fn static_order(&self, roles: &IndexVec<Local, Role>, report: &mut Report) -> Vec<Local> {
         let is_static = |l: Local| {
             matches!(self.node.locals[l].kind, LocalKind::Defined { .. })

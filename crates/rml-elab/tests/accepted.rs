@@ -1,4 +1,4 @@
-//! Programs that elaborate, and the types that are found: polymorphism, named dimensions, feedback, statics, adjoints,
+//! Programs that elaborate, and the inferred types: polymorphism, named dimensions, feedback, statics, adjoints,
 //! imports.
 
 mod common;
@@ -82,7 +82,7 @@ fn a_formal_that_nothing_uses_takes_anything() {
         "[1.0, 2.0]",
         "not [true]",
         "-[1, 2]",
-        // Streams, although all their parts could be static.
+        // These are streams, although all their parts could be static.
         "[1.0, 2.0] * [3.0, 4.0]",
         "[1, 2] + 1",
         "2 * ([1, 2] - 1)",
@@ -94,7 +94,7 @@ fn a_formal_that_nothing_uses_takes_anything() {
         "sizes + sizes",
         "(if true then sizes else [3]) * 2",
         "[[1, 2], [3, 4]][0] * 2",
-        // Static.
+        // These are static.
         "shape(y)[0] * 2",
         "sizes[1] + 1",
         "2 * n",
@@ -117,7 +117,7 @@ fn a_formal_that_nothing_uses_takes_anything() {
                 ["num []", "num []"],
                 "{call}"
             );
-            // Nor does an adjoint, whose other results are dropped.
+            // An adjoint is not a stream either if its other results are dropped.
             let adjoint = text("o = 1.0;", &format!("diff_{}, true, 0.1)", &call[..call.len() - 1]));
             assert_eq!(outputs(&accept(&adjoint, &with(&set))), ["num []", "num []"], "{adjoint}");
         }
@@ -204,7 +204,7 @@ fn unused_formals_take_anything() {
     assert_eq!(module.nodes.len(), 3, "the formal is static in one instance, a stream in the other");
 }
 
-/// A learning rate need not stand in a static position to be set.
+/// A learning rate can be set even if it is not used in a static position.
 #[test]
 fn an_input_without_a_type_can_be_set() {
     let text = "node scale(k, x) -> (y) y = k * x;
@@ -332,7 +332,7 @@ fn operators_and_their_shapes() {
     assert_eq!(types(text), expected);
 }
 
-/// The meaning of NumPy, where the bounds are within the axis.
+/// Slices have the meaning of NumPy if the bounds are within the axis.
 #[test]
 fn slices_of_all_steps() {
     let slices = [
@@ -478,7 +478,7 @@ fn imports_and_their_precedence() {
 
 #[test]
 fn adjoints_with_types_known_late() {
-    // which inputs are nums is known only from other calls
+    // Only other calls show which inputs are nums.
     let text = "node f(x, y) -> (o) o = g(x); node g(x) -> (o) o = post x;
                 node main(a: int [], b: num []) -> (p, q) p, _ = diff_f(a, b, true); q, _, _ = diff_f(b, b, true, p2); p2 = 1.0;";
     assert_eq!(types(text), ["int []", "num []"]);

@@ -1,4 +1,4 @@
-//! Shapes along feedback: a part of an equation does not fit while the shape of what is fed back is still unknown.
+//! Shapes along feedback: a part of an equation does not fit while the shape that is fed back is still unknown.
 
 mod common;
 
@@ -50,12 +50,13 @@ fn what_never_fits_is_still_an_error() {
     }
 }
 
-/// A shape that only a recurrence settles does not fit: the variable to declare is named, and the declaration fixes it.
+/// If a shape that only a recurrence determines does not fit, the error names the variable to declare, and the
+/// declaration fixes it.
 #[test]
 fn the_variable_to_declare_is_named() {
     for (body, name, mended) in [
         ("h = 0.0 fby matmul(k, 0.5 * h); o = h;", "h", "h: num [2] = 0.0 fby matmul(k, 0.5 * h); o = h;"),
-        // After others, in the same recurrence and in one that nothing enters.
+        // After other errors, in the same recurrence and in one that nothing enters.
         (
             "s = 0.0 fby t; t = 0.9 * s + g; g = matmul(k, s); o = x + t;",
             "s",
@@ -82,7 +83,7 @@ fn the_variable_to_declare_is_named() {
     }
 }
 
-/// A declaration is not asked for where it would not help.
+/// The error does not ask for a declaration that would not help.
 #[test]
 fn no_declaration_is_asked_for_where_shapes_are_settled() {
     for body in [

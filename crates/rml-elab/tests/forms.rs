@@ -1,4 +1,4 @@
-//! Enumerations, records and `restart`: which plain program each stands for.
+//! Enumerations, records and `restart`: the plain program that is equivalent to each.
 
 mod common;
 
@@ -20,7 +20,7 @@ fn inputs(module: &Module) -> Vec<String> {
     inputs.map(|data| format!("{}: {}", data.name.as_deref().unwrap_or("_"), data.ty)).collect()
 }
 
-/// How many `merge`s are directly inside each other, at most.
+/// The greatest number of `merge`s directly inside each other.
 fn deepest(node: &Node) -> usize {
     fn depth(node: &Node, e: rml_ir::typed::ExprId) -> usize {
         match node.exprs[e].kind {
@@ -31,7 +31,7 @@ fn deepest(node: &Node) -> usize {
     node.equations.iter().map(|equation| depth(node, equation.rhs)).max().unwrap_or(0)
 }
 
-/// The nodes that all nodes of a module call, with `every` in front if window by window.
+/// The nodes that the nodes of a module call, with `every` before those that run window by window.
 fn calls(module: &Module) -> Vec<String> {
     let exprs = module.nodes.iter().flat_map(|node| node.exprs.iter());
     let call = |kind: &ExprKind| match kind {
@@ -43,7 +43,7 @@ fn calls(module: &Module) -> Vec<String> {
     exprs.filter_map(|expr| call(&expr.kind)).collect()
 }
 
-/// What is wrong with a program, in full.
+/// The errors of a program, with all their text.
 fn reject(text: &str) -> String {
     let (module, found, sources) = run(text, &options());
     assert!(module.is_none(), "accepted:\n{text}");
@@ -69,7 +69,7 @@ fn a_match_is_as_deep_as_the_logarithm_of_its_cases() {
     let module = accept(&text, &options());
     let root = &module.nodes[module.root];
     assert_eq!(deepest(root), 8);
-    // one condition for each `merge`
+    // One condition for each `merge`.
     assert_eq!(root.vars.iter().filter(|data| data.ty.to_string() == "bool []").count(), 129);
 }
 
@@ -219,7 +219,7 @@ fn a_held_adjoint_is_called_for_its_gradients() {
     assert!(wrong.contains("write `_, d = grad_f(..)`"), "{wrong}");
 }
 
-/// How many delays forward and backward the nodes of a module have, and how many choices.
+/// The numbers of forward delays, backward delays and choices in the nodes of a module.
 fn delays(module: &Module) -> [usize; 3] {
     let all = module.nodes.iter().flat_map(|node| node.exprs.iter());
     let count = |is: &dyn Fn(&ExprKind) -> bool| all.clone().filter(|expr| is(&expr.kind)).count();
@@ -241,7 +241,7 @@ fn restart_chooses_the_first_value_of_each_delay() {
            o, p = outer(x, c) restart r;";
     let module = accept(text, &options());
     assert_eq!(calls(&module), ["inner", "plain", "inner", "outer"]);
-    // a flag is kept for what is on the slower clock, by one more delay and two choices
+    // A flag for a delay on a slower clock is kept by one more delay and two choices.
     assert_eq!(delays(&module), [3, 1, 4]);
 }
 

@@ -5,7 +5,7 @@ mod common;
 use rml_base::Sources;
 use rml_elab::{Loader, NotLoaded, elaborate};
 
-/// Files `f1`, `f2`, .. up to `f<n>`, each importing the next.
+/// Files `f1`, `f2`, .. up to `f<n>`, each of which imports the next one.
 struct Chain(usize);
 
 impl Loader for Chain {
@@ -65,7 +65,7 @@ fn names_and_prefixes_tell_imported_nodes_apart() {
     assert!(found.is_empty(), "{found:?}");
 }
 
-/// A private node neither hides nor collides with one of the same name in another file.
+/// A private node neither hides nor conflicts with a node of the same name in another file.
 #[test]
 fn private_nodes_stay_out_of_the_way() {
     let (types, found) = outputs(
@@ -91,7 +91,7 @@ fn an_override_goes_by_the_name_in_the_main_file() {
     assert_eq!(names, ["diff_unit"]);
 }
 
-/// What an import brings that may act without being named is not called unused.
+/// No warning says that an import is unused if it brings something that takes effect without being named.
 #[test]
 fn unused_imports_are_warned_of() {
     let main = "import \"cells\";\nimport \"others\";\nimport std.losses (mse as error, accuracy);\n\
@@ -101,7 +101,7 @@ fn unused_imports_are_warned_of() {
     assert_eq!(found, ["unused-import", "unused-import"]);
 }
 
-/// Every file is too large.
+/// A loader for which every file is too large.
 struct Huge;
 
 impl Loader for Huge {

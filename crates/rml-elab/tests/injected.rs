@@ -1,4 +1,4 @@
-//! Errors put into programs that are right: one error gives exactly one finding, at its place, and two in different
+//! Errors put into correct programs: one error gives exactly one finding, at its place, and two errors in different
 //! equations give exactly two, whatever depends on them.
 
 mod common;
@@ -11,8 +11,8 @@ use rml_base::{FileId, Sources, Span};
 use rml_ir::typed::StaticValue;
 use rml_syntax::ast::{Equation, ExprKind, State};
 
-/// Right sides in error, with `@` for the one that is right, and their codes: of the right element type, or of none.
-/// The last two may define several names.
+/// Wrong right sides, with `@` for the correct one, and their codes. They have the correct element type, or none. The
+/// last two may define several names.
 const WRONG: [(&str, &str); 9] = [
     ("1 + true", "type-mismatch"),
     ("(@) when ([true, false] == [true, true, true])", "shape-mismatch"),
@@ -25,14 +25,14 @@ const WRONG: [(&str, &str); 9] = [
     ("1.0 1.0", "syntax"),
 ];
 
-/// A program, and the places of the right sides of its equations, with the number of names that they define.
+/// A program, and the places of the right sides of its equations, with the numbers of names that they define.
 struct Program {
     name: String,
     text: String,
     sides: Vec<(Span, usize)>,
 }
 
-/// The equation, or those of the states of an automaton.
+/// The equation itself, or the equations of the states of an automaton.
 fn with_sides<'a>(equation: &'a Equation<'a>) -> Vec<&'a Equation<'a>> {
     match equation.rhs.kind {
         ExprKind::Automaton(states) => {
@@ -57,7 +57,7 @@ fn programs() -> Vec<Program> {
         let text = std::fs::read_to_string(&path).expect("readable");
         let (bump, mut names) = (Bump::new(), lasso::Rodeo::new());
         let parsed = rml_syntax::parse(&bump, &mut names, FileId(0), &text);
-        // Equations that are repeated as often as a caller says are checked where they are called.
+        // Equations whose number of repetitions is set by a caller are checked in the call.
         let constants = !path.starts_with(root.join("std"));
         let equations = parsed.file.nodes().flat_map(|n| n.equations.iter());
         let equations = equations.filter(|e| constants || e.range.is_none());
@@ -80,14 +80,14 @@ fn errors(text: &str) -> Vec<(String, usize)> {
     errors.map(|d| (d.code.name.to_owned(), d.span().map_or(0, |s| s.start as usize))).collect()
 }
 
-/// The text with wrong right sides in those equations, and the codes and lines that must be found.
+/// The text with wrong right sides in these equations, and the codes and lines that must be reported.
 fn inject(program: &Program, at: &[(usize, usize)]) -> (String, Vec<(String, std::ops::Range<usize>)>) {
     let mut text = program.text.clone();
     let mut expected = Vec::new();
     let mut shift = 0_isize;
     for &(equation, kind) in at {
         let (span, names) = program.sides[equation];
-        // what is sampled cannot be a list of sizes
+        // A sampled expression cannot be a list of sizes.
         let side = &program.text[span.range()];
         let sizes = side.starts_with('[')
             || side.starts_with("shape(")
@@ -99,7 +99,7 @@ fn inject(program: &Program, at: &[(usize, usize)]) -> (String, Vec<(String, std
         };
         let start = span.range().start.checked_add_signed(shift).expect("in the text");
         let end = span.range().end.checked_add_signed(shift).expect("in the text");
-        // an expression in parentheses has the span of its inside
+        // The span of an expression in parentheses does not include the parentheses.
         let semicolon = text[end..].find(';').map_or(end, |semicolon| end + semicolon);
         let end = text[end..semicolon].find(" for ").map_or(semicolon, |range| end + range);
         let open = text[..start].rfind('=').map_or(start, |equals| equals + 1);
@@ -143,7 +143,7 @@ fn two_errors_are_two_findings() {
         for first in (checked % 3..count.saturating_sub(1)).step_by(3) {
             let second = first + 1 + (7 * first + checked) % (count - 1 - first);
             let at = [(first, checked), (second, checked / 2)];
-            // an unknown name is reported once
+            // An unknown name is reported once.
             if inject(program, &at).0.matches("nobody").count() < 2 {
                 check(program, &at);
             }

@@ -1,4 +1,4 @@
-//! Literals without a point: which are nums, which are ints, and what they are written as.
+//! Literals without a point: which of them are nums, which are ints, and how they are written.
 
 mod common;
 
@@ -17,7 +17,7 @@ fn with(settings: &[(&str, StaticValue)]) -> Options {
     options
 }
 
-/// The types of outputs `o` and `p` with these equations, in whatever order they stand.
+/// The types of outputs `o` and `p` with these equations, in each order of the equations.
 fn of_equations(equations: &[&str]) -> Vec<String> {
     let text = |order: Vec<&str>| {
         format!(
@@ -54,7 +54,7 @@ fn literals_without_a_point_are_nums_where_nums_are_asked_for() {
     num(&["o = uniform([2], -1, 1) * v;", "p = sqrt(2) + exp(1);"]);
     num(&["o, _, p = diff_twice(2, x, true, 1);"]);
     num(&["o = x / 2;", "p = 1 / x;"]);
-    // What is a num by other equations has the quotients of nums.
+    // If other equations make an operand a num, its quotients are those of nums.
     num(&["k = 7;", "o = k / 2;", "p = k * x;"]);
     num(&["o = 0 fby (o / 2 + x);", "p = sum([1, 2] * v) / 2;"]);
     num(&["o = x; p = to_num(7 / 2) * x;"]);

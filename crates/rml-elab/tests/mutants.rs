@@ -1,4 +1,4 @@
-//! Damaged programs: whatever becomes of a program, elaboration does not panic, and gives a module or says why not.
+//! Damaged programs: whatever the damage, elaboration does not panic, and returns a module or reports errors.
 
 mod common;
 

@@ -1,4 +1,4 @@
-//! Programs that are rejected. Under each line that is in error stand the codes, at the column where the primary place
+//! Programs that are rejected. The expected codes are below each line in error, at the column where the primary place
 //! begins: `--^ error[code]`. Header lines: `-- root: NAME`, `-- set: NAME=INT`, `-- expect error[code]` (an error
 //! without a place). `RML_BLESS=1` rewrites the expectations.
 
@@ -34,7 +34,7 @@ fn is_expectation(line: &str) -> bool {
         || line.starts_with("-- expect error[")
 }
 
-/// The program without its expectations, and what it is elaborated with.
+/// The program without its expectations, and the options to elaborate it.
 fn program(text: &str) -> (String, rml_elab::Options) {
     let mut options = options();
     for line in text.lines() {
@@ -73,7 +73,7 @@ fn annotated(program: &str, found: &Diagnostics, sources: &Sources, main: FileId
     for (number, line) in lines {
         let _ = writeln!(out, "{line}");
         for (_, column, code) in under.iter().filter(|(l, ..)| *l == number + 1) {
-            // the marker takes two columns at least
+            // The marker needs at least two columns.
             let dashes = "-".repeat((column - 1).max(2));
             let _ = writeln!(out, "{dashes}^ error[{code}]");
         }

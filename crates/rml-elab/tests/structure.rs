@@ -1,4 +1,4 @@
-//! Constants, repetition, nodes as arguments and static recursion: which plain program each stands for.
+//! Constants, repetition, nodes as arguments and static recursion: the plain program that is equivalent to each.
 
 mod common;
 
@@ -12,7 +12,7 @@ fn with(settings: &[(&str, StaticValue)]) -> Options {
     options
 }
 
-/// The root's equations as names of variables, and the calls in it with what their paths begin with.
+/// The root's equations as names of variables, and its calls with the prefixes of their paths.
 fn shape_of(module: &Module) -> (Vec<String>, Vec<String>) {
     let root = &module.nodes[module.root];
     let name = |v: &rml_ir::typed::Var| root.vars[*v].name.as_deref().unwrap_or("_").to_owned();
@@ -27,7 +27,7 @@ fn shape_of(module: &Module) -> (Vec<String>, Vec<String>) {
     (defined, calls.collect())
 }
 
-/// What is wrong with a program: codes, and the text of the first finding.
+/// The errors of a program: the codes, and the text of the first finding.
 fn reject(text: &str, options: &Options) -> (Vec<&'static str>, String) {
     let (module, found, sources) = run(text, options);
     assert!(module.is_none(), "accepted:\n{text}");
@@ -264,7 +264,7 @@ fn programs_without_structure_are_not_copied() {
     assert_eq!(shape_of(&module).0, ["o"]);
 }
 
-/// The time that this thread had a processor, where the system tells it: what else a machine does is not in it.
+/// The processor time of this thread, if the system provides it; it does not include the work of other programs.
 fn processor_seconds() -> f64 {
     let told = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
     told.split(' ').next().and_then(|ns| ns.parse::<f64>().ok()).unwrap_or(0.0) / 1e9
@@ -288,7 +288,7 @@ fn a_hundred_layers_take_time_in_proportion() {
         (0..3).map(|_| once()).fold(f64::INFINITY, f64::min)
     };
     let (few, many) = (seconds(100), seconds(1600));
-    // sixteen times as many layers; in proportion to their square it would be 256 times as long
+    // Sixteen times the number of layers; quadratic growth would take 256 times as long.
     assert!(many < 80.0 * few + 0.05, "{few} s for 100 layers, {many} s for 1600");
 }
 

@@ -39,7 +39,7 @@ fn conformance_vectors() {
     assert!(seen > 60, "only {seen} vectors");
 }
 
-/// The values of a vector have the type that was inferred.
+/// Checks that the values of a vector have the inferred type.
 fn check_cell(path: &Path, name: &str, cell: &serde_json::Value, ty: &rml_ir::Type) {
     let (mut cell, mut dims) = (cell, Vec::new());
     while let Some(items) = cell.as_array() {
@@ -47,7 +47,7 @@ fn check_cell(path: &Path, name: &str, cell: &serde_json::Value, ty: &rml_ir::Ty
         cell = &items[0];
     }
     if cell.is_string() {
-        return; // undetermined
+        return; // Undetermined.
     }
     let dtype = match cell {
         serde_json::Value::Bool(_) => rml_ir::DType::Bool,
@@ -69,7 +69,7 @@ fn digits_example() {
     }
 }
 
-/// All files of a directory of the repository that end in `.rml`.
+/// All files in a directory of the repository whose names end in `.rml`.
 fn texts(dir: &str) -> Vec<(String, String)> {
     let mut texts: Vec<(String, String)> = std::fs::read_dir(repository().join(dir))
         .expect("directory exists")

@@ -1,5 +1,4 @@
-//! A typed node that is being rewritten: new variables and expressions, and values that are kept where a clock is
-//! absent.
+//! Editing of a typed node: new variables and expressions, and values that are used where a clock is absent.
 
 use std::sync::Arc;
 
@@ -11,7 +10,7 @@ use rml_ir::{Precision, Type, Value};
 use crate::chains::{exists, sampled, unnamed};
 use crate::shared::{Part, Tags, compact, of_node};
 
-/// A node that is being rewritten.
+/// A node that is being edited.
 pub(crate) struct Edit {
     pub(crate) node: Node,
     pub(crate) tags: Tags,
@@ -22,7 +21,7 @@ pub(crate) struct Edit {
 #[derive(Clone, Copy)]
 pub(crate) enum Source {
     Var(Var),
-    /// All elements are this number.
+    /// A constant with this number as each element.
     Fill(f64),
 }
 
@@ -31,7 +30,7 @@ impl Edit {
         Self { node, tags, precision }
     }
 
-    /// The node and its tags, without expressions that belong to nothing.
+    /// The edited node and its tags; unused expressions are removed.
     pub(crate) fn finish(mut self) -> (Node, Tags) {
         let new = compact(&mut self.node);
         let Tags { calls, params, restarts, owner, shares } = self.tags;
@@ -52,12 +51,12 @@ impl Edit {
         self.push(ExprKind::Var(var), ty, span)
     }
 
-    /// A new variable.
+    /// Adds a variable.
     pub(crate) fn var(&mut self, name: Option<Arc<str>>, ty: Type, span: Span) -> Var {
         self.node.vars.push(VarData { name, ty, span, asserts: None, cases: None })
     }
 
-    /// A new variable for an expression.
+    /// Adds a variable and defines it as an expression.
     pub(crate) fn define(&mut self, rhs: ExprId) -> Var {
         let (ty, span) = (self.node.exprs[rhs].ty.clone(), self.node.exprs[rhs].span);
         let var = self.var(None, ty, span);
@@ -65,7 +64,7 @@ impl Edit {
         var
     }
 
-    /// The variable of an expression, a new one unless it reads one.
+    /// A variable with the value of an expression: the one that the expression reads, or else a new one.
     pub(crate) fn named(&mut self, expr: ExprId) -> Var {
         if let ExprKind::Var(var) = self.node.exprs[expr].kind
             && exists(&self.node, var)
@@ -75,7 +74,7 @@ impl Edit {
         self.define(expr)
     }
 
-    /// Moves an expression to a new id, so that the caller can replace what is at `expr`.
+    /// Copies an expression to a new id, so that the caller can replace the original at `expr`.
     pub(crate) fn moved(&mut self, expr: ExprId) -> ExprId {
         let made = self.node.exprs.push(self.node.exprs[expr].clone());
         if let Some(tag) = self.tags.calls.swap_remove(&expr) {
@@ -107,14 +106,14 @@ impl Edit {
         self.push(ExprKind::Apply { op, args, statics: Vec::new() }, ty, span)
     }
 
-    /// A new condition that an operator makes of others.
+    /// Adds a condition that is computed from other conditions by an operator.
     pub(crate) fn logic(&mut self, op: Op, args: &[Var], span: Span) -> Var {
         let args = args.iter().map(|var| self.read(*var, span)).collect();
         let made = self.apply(op, args, Type::condition(), span);
         self.define(made)
     }
 
-    /// `var when c1 when not c2 ..`
+    /// The expression `var when c1 when not c2 ..`.
     pub(crate) fn sampled(&mut self, var: Var, chain: &[(Var, bool)], span: Span) -> ExprId {
         let value = self.read(var, span);
         sampled(&mut self.node, value, chain, span)
@@ -127,8 +126,8 @@ impl Edit {
         }
     }
 
-    /// `value` in the entries where the clock of `chain` is present, and `other` in the rest. `value` is on that clock,
-    /// `other` on the clock of the inputs.
+    /// `value` in the entries where the clock of `chain` is present, and `other` in the remaining ones. `value` is on
+    /// the clock of `chain`, and `other` on the clock of the inputs.
     pub(crate) fn or_else(
         &mut self,
         chain: &[(Var, bool)],
@@ -151,8 +150,8 @@ impl Edit {
         made
     }
 
-    /// Gives all calls the names that they have now, so that the order of equations does not matter any more.
-    /// Parameters become variables with their names.
+    /// Fixes the names of all calls to their present names, which then no longer depend on the order of equations.
+    /// Moves parameters to variables with their names.
     pub(crate) fn fix_names(&mut self, name: &dyn Fn(Callee) -> (Arc<str>, u8)) {
         for (name, part) in of_node(&self.node, name) {
             match part {
@@ -174,7 +173,7 @@ impl Edit {
         }
     }
 
-    /// Gives all conditions of samplings names.
+    /// Defines a variable for each condition of a sampling that is not a variable.
     pub(crate) fn name_conditions(&mut self) {
         for cond in unnamed(&self.node) {
             let made = self.moved(cond);
@@ -183,7 +182,7 @@ impl Edit {
         }
     }
 
-    /// All expressions, those of each equation one after the other.
+    /// All expressions, equation by equation.
     pub(crate) fn in_order(&self) -> Vec<ExprId> {
         let mut found = Vec::with_capacity(self.node.exprs.len());
         for equation in &self.node.equations {
@@ -196,7 +195,7 @@ impl Edit {
         found
     }
 
-    /// The equation whose right side an expression is.
+    /// The equation that has this expression as its right side.
     pub(crate) fn equation_of(&self, expr: ExprId) -> Option<usize> {
         self.node.equations.iter().position(|equation| equation.rhs == expr)
     }

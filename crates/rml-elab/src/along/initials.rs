@@ -1,5 +1,5 @@
-//! The expressions that compute initial values of parameters. A variant keeps them unchanged, since they are copied to
-//! the node that defines the parameters.
+//! The expressions that compute the initial values of parameters. A variant keeps them unchanged, because they are
+//! copied to the node that defines the parameters.
 
 use indexmap::{IndexMap, IndexSet};
 use rml_base::codes::elab as codes;
@@ -9,7 +9,7 @@ use rml_ir::typed::{Callee, Equation, ExprId, ExprKind, Node, NodeId, Var};
 /// The expressions from which initial values are computed.
 pub(super) struct Initials {
     pub(super) exprs: IndexSet<ExprId>,
-    /// The variables, with their equations.
+    /// The variables that initial values read, with the right sides of their equations.
     vars: IndexMap<Var, ExprId>,
 }
 
@@ -37,8 +37,8 @@ impl Initials {
         Self { exprs, vars }
     }
 
-    /// Refuses an expression outside of initial values that reads a random constant of one: the constant would be drawn
-    /// again for each entry. `hands_on` says whether a node has random constants, or states.
+    /// Refuses an expression outside of initial values that reads a random constant of an initial value: the constant
+    /// would be drawn again for each entry. `hands_on` returns whether a node has random constants or states.
     pub(super) fn check(
         &self,
         node: &Node,
@@ -72,7 +72,7 @@ impl Initials {
     }
 }
 
-/// A random constant that is an initial value of a parameter and more.
+/// The error that a random constant is used both as an initial value of a parameter and elsewhere.
 fn twice(drawn: Span, read: Span) -> Diagnostic {
     let message = "a random constant is the initial value of a parameter and is read beside it";
     Diagnostic::error(codes::ALONG_AXIS, message)

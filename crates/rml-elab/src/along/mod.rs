@@ -1,8 +1,9 @@
 //! `f(x) along 0`: the call of a node over the entries of an axis ([ADR 53](../../../../docs/adr/0053-along.md)).
 //!
-//! Inference sees a call of `f` with one entry of each argument, and stacks the types of the results. When all types
-//! are known, [`unroll`] writes one call for each entry. The delays of `f` become inputs and results, which each entry
-//! passes to the next one ([`variant`]). The calls share their parameters, like the calls of a shared instance.
+//! Inference treats the call as a call of `f` with one entry of each argument, and stacks the types of the results.
+//! Once all types are known, [`unroll`] writes one call for each entry. The delays of `f` become inputs and results,
+//! which each entry passes to the next one ([`variant`]). The calls share their parameters, like the calls of a shared
+//! instance.
 
 pub(crate) mod edit;
 mod initials;
@@ -27,7 +28,7 @@ use variant::{ONLY, Start};
 /// The most entries of an axis.
 pub(crate) const MAX_ENTRIES: usize = 4096;
 
-/// A call along an axis in a typed node, with the types that its entries have.
+/// A call along an axis in a typed node.
 #[derive(Clone, Debug)]
 pub(crate) struct Entries {
     /// The axis of each argument; none if all entries get the whole argument.
@@ -35,23 +36,23 @@ pub(crate) struct Entries {
     /// The axis of each result.
     pub(crate) results: Vec<usize>,
     pub(crate) count: usize,
-    /// From the last entry to the first one.
+    /// Whether it runs from the last entry to the first one.
     pub(crate) back: bool,
 }
 
-/// A node with the calls in it that run along axes.
+/// A node, and those of its calls that run along axes.
 pub(crate) struct Unrolled {
     pub(crate) node: Node,
     pub(crate) tags: Tags,
     pub(crate) along: IndexMap<ExprId, Entries>,
-    /// The copy that it is an instance of.
+    /// The node of the program of which it is an instance.
     pub(crate) source: SourceId,
 }
 
-/// Replaces the calls along axes of a node by calls for each entry.
+/// Replaces each call along an axis by one call per entry.
 ///
 /// # Errors
-/// The reason why a call cannot run along an axis.
+/// A call cannot run along its axis; the diagnostic says why.
 pub(crate) fn unroll(nodes: &mut Nodes<'_>, work: Unrolled) -> Result<(Node, Tags), Diagnostic> {
     let Unrolled { node, mut tags, along, source } = work;
     if along.is_empty() {
@@ -70,7 +71,7 @@ pub(crate) fn unroll(nodes: &mut Nodes<'_>, work: Unrolled) -> Result<(Node, Tag
     Ok(edit.finish())
 }
 
-/// The call that is replaced.
+/// The state of the replacement of one call.
 struct Unroll<'a, 'b> {
     nodes: &'a mut Nodes<'b>,
     edit: &'a mut Edit,
@@ -80,7 +81,7 @@ struct Unroll<'a, 'b> {
     span: Span,
 }
 
-/// The parts of the call.
+/// The parts of the replaced call.
 struct Parts {
     callee: NodeId,
     args: Vec<ExprId>,
@@ -109,7 +110,7 @@ impl Unroll<'_, '_> {
         Ok(())
     }
 
-    /// All inputs and outputs of the node must be present with each entry.
+    /// Checks that all inputs and outputs of the node are present for each entry.
     fn together(&mut self, callee: NodeId) -> Result<(), Diagnostic> {
         let outputs = self.nodes.interface(callee).outputs;
         let node = &self.nodes.nodes[callee];
@@ -130,13 +131,14 @@ impl Unroll<'_, '_> {
         Ok(())
     }
 
-    /// The calls for the entries; gives for each result its variables.
+    /// Adds the calls for the entries; returns the variables of each result.
     fn calls(&mut self, parts: &Parts) -> Result<Vec<Vec<Var>>, Diagnostic> {
         let carried = self.nodes.variant(parts.callee, ONLY)?.carried;
         let count = self.entries.count;
         let args: Vec<Var> = parts.args.iter().map(|arg| self.edit.named(*arg)).collect();
         let constants: Vec<Var> = carried.constants.iter().map(|constant| self.constant(constant)).collect();
-        // By turn, what an entry hands to the one after it, and to the one before it.
+        // For each call, in order: the states that it passes to the next call, and those that it passes to the previous
+        // one.
         let mut states: Vec<[Vec<Option<Var>>; 2]> = Vec::with_capacity(count);
         for turn in 0..count {
             let asked = [turn + 1 < count, turn > 0];
@@ -151,7 +153,7 @@ impl Unroll<'_, '_> {
         let mut results = vec![vec![Var(0); count]; outputs.len()];
         for turn in 0..count {
             let entry = if self.entries.back { count - 1 - turn } else { turn };
-            // what the entries before and after hand to this one
+            // The calls before and after this one, which pass states to it.
             let given = [turn.checked_sub(1), Some(turn + 1).filter(|next| *next < count)];
             let mode = given.map(|given| if given.is_some() { Start::Next } else { Start::First });
             let variant = self.nodes.variant(parts.callee, mode)?.id;
@@ -221,7 +223,7 @@ impl Unroll<'_, '_> {
         self.edit.apply(Op::Index { items }, vec![whole], of_entry, self.span)
     }
 
-    /// The names of the variables that the call defines.
+    /// The names of the variables that the call defines, if it is the right side of an equation.
     fn result_names(&self, results: usize) -> Vec<Option<Arc<str>>> {
         let node = &self.edit.node;
         let lhs = match self.edit.equation_of(self.call) {
@@ -231,12 +233,12 @@ impl Unroll<'_, '_> {
         lhs.into_iter().map(|var| node.vars[var?].name.clone()).collect()
     }
 
-    /// Puts the results together, each along its axis.
+    /// Stacks the results, each along its axis.
     fn stack(&mut self, results: Vec<Vec<Var>>) {
         let lhs = match self.edit.equation_of(self.call) {
             Some(at) => self.edit.node.equations.remove(at).lhs,
             None => {
-                // an operand is the only result
+                // A call that is an operand has only one result.
                 let ty = self.edit.node.exprs[self.call].ty.clone();
                 let var = self.edit.var(None, ty, self.span);
                 self.edit.node.exprs[self.call].kind = ExprKind::Var(var);
@@ -253,7 +255,8 @@ impl Unroll<'_, '_> {
         }
     }
 
-    /// Lets what reads one entry of a result read the variable of this entry, so that it needs no others.
+    /// Replaces reads of one entry of a result by reads of the variable of this entry, so that they do not depend on
+    /// the others.
     fn read_entries(&mut self, of: Var, entries: &[Var], axis: usize) {
         let node = &mut self.edit.node;
         for id in node.exprs.ids() {

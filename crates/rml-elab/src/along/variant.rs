@@ -1,4 +1,5 @@
-//! Nodes whose states are inputs and results: what a delay of an entry hands to the next one, or to the one before.
+//! Nodes whose states are inputs and results, so that the delays of an entry pass their states to the next entry or to
+//! the previous one.
 
 use std::rc::Rc;
 use std::sync::Arc;
@@ -17,28 +18,28 @@ use crate::chains::{self, Chain, Clocks, Interface, Port};
 use crate::hir::SourceId;
 use crate::shared::Tags;
 
-/// Whether there is an entry before an entry, in a direction.
+/// Whether an entry has a predecessor in one direction.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(super) enum Start {
-    /// None: delays have their first values.
+    /// No predecessor: delays have their first values.
     First,
     Next,
-    /// A condition says so.
+    /// A condition decides it at run time.
     Either,
 }
 
-/// For delays forward, and for those backward.
+/// The start for forward delays, and the start for backward delays.
 pub(super) type Mode = [Start; 2];
 
-/// The only entry.
+/// The mode of a single entry.
 pub(super) const ONLY: Mode = [Start::First; 2];
 
 /// The values that a node passes from entry to entry.
 #[derive(Debug, Default)]
 pub(super) struct Carried {
-    /// The states of delays, those forward and those backward.
+    /// The types of the states of forward delays, and of backward delays.
     pub(super) states: [Vec<Type>; 2],
-    /// Random constants other than keys, which are the same for all entries.
+    /// Random constants other than keys; they are the same for all entries.
     pub(super) constants: Vec<Constant>,
 }
 
@@ -56,7 +57,7 @@ pub(super) struct Variant {
     pub(super) carried: Rc<Carried>,
 }
 
-/// What has been found out about the variants of nodes.
+/// Cached facts about the variants of nodes.
 #[derive(Debug, Default)]
 pub(crate) struct Known {
     variants: IndexMap<(NodeId, Mode), Variant>,
@@ -74,7 +75,7 @@ pub(crate) struct Nodes<'b> {
 }
 
 impl Nodes<'_> {
-    /// The name of what is called, and how often it is differentiated.
+    /// Returns the name of a callee and the order to which it is differentiated.
     pub(crate) fn called(&self) -> impl Fn(Callee) -> (Arc<str>, u8) {
         move |callee| match callee {
             Callee::Node(id) => (self.nodes[id].name.clone(), 0),
@@ -94,12 +95,12 @@ impl Nodes<'_> {
         found
     }
 
-    /// Whether an entry of a node hands something to the next one, or is handed random constants.
+    /// Whether the entries of a node pass states to each other, or receive random constants as inputs.
     fn hands_on(&mut self, id: NodeId) -> Result<bool, Diagnostic> {
         Ok(!self.variant(id, ONLY)?.carried.is_empty())
     }
 
-    /// A node, changed to run for some entries; the node itself if it passes on nothing.
+    /// The variant of a node for some entries; the node itself if its entries pass nothing on.
     pub(super) fn variant(&mut self, id: NodeId, mode: Mode) -> Result<Variant, Diagnostic> {
         if let Some(known) = self.known.variants.get(&(id, mode)) {
             return Ok(known.clone());
@@ -136,14 +137,14 @@ impl Nodes<'_> {
     }
 }
 
-/// What is handed on in one direction.
+/// The values that are passed on in one direction.
 struct Side {
     start: Start,
     /// The states: their types, their inputs, and their results.
     slots: Vec<(Type, Option<Var>, Option<Var>)>,
-    /// The condition of [`Start::Either`], if it was asked for.
+    /// The condition of [`Start::Either`], once it is needed.
     flag: Option<Var>,
-    /// Whether clocks were present before.
+    /// For each clock: whether it was present in an earlier entry.
     begun: IndexMap<Chain, Begun>,
 }
 
@@ -153,7 +154,7 @@ impl Side {
     }
 }
 
-/// Whether a clock was present in an entry before.
+/// Whether a clock was present in an earlier entry.
 #[derive(Clone, Copy)]
 enum Begun {
     No,
@@ -161,7 +162,7 @@ enum Begun {
     By(Var),
 }
 
-/// A variant that is being made.
+/// A variant under construction.
 struct Rewrite<'v, 'b> {
     nodes: &'v mut Nodes<'b>,
     edit: Edit,
@@ -171,7 +172,7 @@ struct Rewrite<'v, 'b> {
 }
 
 impl Rewrite<'_, '_> {
-    /// Hands on the states that are in an expression, its operands not included.
+    /// Passes on the states of an expression itself, without those of its operands.
     fn expr(&mut self, expr: ExprId) -> Result<(), Diagnostic> {
         let span = self.edit.node.exprs[expr].span;
         match self.edit.node.exprs[expr].kind.clone() {
@@ -179,7 +180,7 @@ impl Rewrite<'_, '_> {
             ExprKind::FbyBack { init, next } => self.delay(1, expr, (init, next))?,
             ExprKind::Post { .. } => return Err(post(span)),
             ExprKind::Const(constant) => {
-                // a key is that of the instance of the entry, which draws a random stream of its own
+                // A key belongs to the instance of the entry, which draws its own random stream.
                 if matches!(constant.kind, ConstKind::Random(of) if of != Distribution::Key) {
                     let chain = self.chain(expr)?;
                     let var = self.constant(constant, span);
@@ -208,7 +209,7 @@ impl Rewrite<'_, '_> {
         self.clocks.chain(expr).ok_or_else(|| hidden(span))
     }
 
-    /// A delay of one direction.
+    /// Passes on the state of a delay; `side` is its direction.
     fn delay(&mut self, side: usize, expr: ExprId, (init, next): (ExprId, ExprId)) -> Result<(), Diagnostic> {
         let chain = self.chain(expr)?;
         let (ty, span) = (self.edit.node.exprs[expr].ty.clone(), self.edit.node.exprs[expr].span);
@@ -238,19 +239,19 @@ impl Rewrite<'_, '_> {
         Ok(())
     }
 
-    /// A new state, with its input if there may be an entry before.
+    /// Adds a state; it has an input unless the entry has no predecessor.
     fn slot(&mut self, side: usize, ty: Type, span: Span) -> (usize, Option<Var>) {
         let input = (self.sides[side].start != Start::First).then(|| self.edit.var(None, ty.clone(), span));
         self.sides[side].slots.push((ty, input, None));
         (self.sides[side].slots.len() - 1, input)
     }
 
-    /// What the next entry has as that state.
+    /// Defines the value that the next entry has as its state.
     fn hand_on(&mut self, side: usize, slot: usize, value: ExprId) {
         self.sides[side].slots[slot].2 = Some(self.edit.define(value));
     }
 
-    /// Whether a clock was present in an entry before.
+    /// Whether a clock was present in an earlier entry.
     fn begun(&mut self, side: usize, chain: &Chain, span: Span) -> Begun {
         if chain.is_empty() {
             return match self.sides[side].start {
@@ -291,14 +292,14 @@ impl Rewrite<'_, '_> {
         flag
     }
 
-    /// A constant that is an input.
+    /// The input for a constant.
     fn constant(&mut self, constant: Constant, span: Span) -> Var {
         let var = self.edit.var(None, constant.ty.clone(), span);
         self.constants.push((constant, var));
         var
     }
 
-    /// A call, which becomes one of a variant if its states are handed on.
+    /// Replaces a call by a call of a variant, if the callee has states to pass on.
     fn call(&mut self, expr: ExprId, callee: NodeId) -> Result<(), Diagnostic> {
         let carried = self.nodes.variant(callee, ONLY)?.carried;
         if carried.is_empty() {
@@ -345,8 +346,8 @@ impl Rewrite<'_, '_> {
         Ok(())
     }
 
-    /// All arguments of a call but those with a declared clock must be on its clock: where its windows end is told on
-    /// that clock.
+    /// Checks that all arguments of a call, except those with a declared clock, are on the clock of the call: the ends
+    /// of its windows are only known on that clock.
     fn together(&mut self, call: ExprId, callee: NodeId, chain: &Chain) -> Result<(), Diagnostic> {
         let ports = self.nodes.interface(callee).inputs;
         let ExprKind::Call { args, .. } = &self.edit.node.exprs[call].kind else { return Ok(()) };
@@ -359,7 +360,7 @@ impl Rewrite<'_, '_> {
         }
     }
 
-    /// Replaces a call by one of a variant, with further arguments and results.
+    /// Replaces a call by a call of a variant with additional arguments and results.
     fn call_variant(&mut self, expr: ExprId, variant: NodeId, more: Vec<ExprId>, results: Vec<Option<Var>>) {
         let node = &mut self.edit.node;
         if let ExprKind::Call { callee, args, every, .. } = &mut node.exprs[expr].kind {
@@ -381,7 +382,7 @@ impl Rewrite<'_, '_> {
         self.edit.node.equations[at].lhs.extend(results);
     }
 
-    /// Whether a window of a call ends with this entry; `None` without `every`.
+    /// Whether a window of a call ends with this entry; `None` if the call has no `every`.
     fn end(&mut self, call: ExprId, span: Span) -> Result<Option<Var>, Diagnostic> {
         let ExprKind::Call { every: Some(every), .. } = self.edit.node.exprs[call].kind else {
             return Ok(None);
@@ -396,10 +397,10 @@ impl Rewrite<'_, '_> {
         Ok(Some(self.edit.define(end)))
     }
 
-    /// Whether a call with `every` already ran in the present window: its states continue only then.
+    /// Whether a call with `every` has already run in the present window; only then do its states continue.
     fn within(&mut self, side: usize, begun: Begun, (end, chain): (Var, &Chain), span: Span) -> Begun {
         let ty = Type::condition();
-        // Backward, the entry itself ends the window. Forward, one before does.
+        // Backward, this entry itself ends the window; forward, an earlier one does.
         let backward = side == 1;
         let mut cut = Some(end);
         if !backward || !chain.is_empty() {
@@ -410,7 +411,7 @@ impl Rewrite<'_, '_> {
                 None => end,
             };
             cut = if backward { Some(seen) } else { before };
-            // an entry where the call runs clears the flag
+            // An entry in which the call runs clears the flag.
             let out = match before.filter(|_| !chain.is_empty()) {
                 Some(_) => self.edit.or_else(chain, (Source::Fill(0.0), Source::Var(seen)), &ty, span),
                 None if backward => {
@@ -436,7 +437,7 @@ impl Rewrite<'_, '_> {
         }
     }
 
-    /// Adds the inputs and results.
+    /// Adds the inputs and results to the node.
     fn finish(self) -> (Edit, Carried) {
         let Self { mut edit, sides, constants, .. } = self;
         let mut inputs = Vec::new();
@@ -472,27 +473,27 @@ fn error(message: &str, span: Span, label: &str) -> Diagnostic {
     Diagnostic::error(codes::ALONG_AXIS, message).label(span, label)
 }
 
-/// `post` in a node that runs along an axis.
+/// The error that a node with `post` runs along an axis.
 fn post(span: Span) -> Diagnostic {
     error("`post` has no value at the last entry of an axis", span, "this has no next entry there")
         .help("write `x0 fby back x`, where `x0` is the value for the last entry")
 }
 
-/// A state whose clock cannot be written in its node.
+/// The error that the clock of a state cannot be expressed in its node.
 fn hidden(span: Span) -> Diagnostic {
     error("the clock of this delay has no name in its node", span, "this delay")
         .note("the clock is that of a result which a node samples inside, by a condition that is not visible here")
         .help("keep the state in the node that samples, or merge the value before it is delayed")
 }
 
-/// The arguments of a call are on different clocks.
+/// The error that the arguments of a call are on different clocks.
 fn mixed(call: Span, arg: Span) -> Diagnostic {
     error("inside of `along`, the arguments of a node with delays must have one clock", call, "this call")
         .label(arg, "on another clock than the first one")
         .help("sample all arguments, and the condition of `restart`, by the same condition: `f(x when c) restart (r when c)`")
 }
 
-/// The call of an adjoint whose node has states.
+/// The error that an adjoint is called whose node has states.
 fn adjoint(node: &Node, span: Span) -> Diagnostic {
     let name = &node.name;
     error("the adjoint of a node with states cannot run along an axis", span, "this call")

@@ -11,7 +11,7 @@ use crate::instance::InstanceId;
 use crate::statics::{Evaluated, Failure};
 
 impl Emitter<'_, '_> {
-    /// The type that an argument has in one entry.
+    /// The type of an argument in one entry.
     pub(super) fn entry_type(
         &self,
         call: &Call,
@@ -36,7 +36,8 @@ impl Emitter<'_, '_> {
         Ok(Type { shape, ..ty })
     }
 
-    /// The axes of a call, without that of one argument; `None` if no other argument has one.
+    /// The axes of a call as text, without the axis of the argument at `position`; `None` if no other argument has an
+    /// axis.
     fn without(&self, call: &Call, position: usize) -> Option<String> {
         let axes = call.clauses.along.as_ref()?.axes.iter().enumerate();
         let kept: Vec<Option<ExprId>> = axes.map(|(at, axis)| axis.filter(|_| at != position)).collect();
@@ -46,7 +47,7 @@ impl Emitter<'_, '_> {
         Some(written.collect::<Vec<_>>().join(", "))
     }
 
-    /// What a call runs along; the types of its results become those of all entries.
+    /// The axes that a call runs along. Changes the types of its results to those of all entries together.
     pub(super) fn entries(
         &self,
         (expr, call): (ExprId, &Call),
@@ -95,14 +96,14 @@ fn error(message: String) -> Diagnostic {
     Diagnostic::error(codes::ALONG_AXIS, message)
 }
 
-/// All arguments are compile-time values.
+/// The error that all arguments are compile-time values.
 fn no_stream(span: Span) -> Diagnostic {
     error("no argument of this call has entries".to_owned())
         .label(span, "a compile-time value has no axis")
         .help("give the axis to an argument that is a stream, as in `along (_, 0)`")
 }
 
-/// Two arguments have different numbers of entries.
+/// The error that two arguments have different numbers of entries.
 fn differ((count, at): (usize, Span), (other, span): (usize, Span)) -> Diagnostic {
     let entries = |n: usize| if n == 1 { "1 entry".to_owned() } else { format!("{n} entries") };
     Diagnostic::error(
@@ -114,7 +115,7 @@ fn differ((count, at): (usize, Span), (other, span): (usize, Span)) -> Diagnosti
     .help("`_` in place of an axis passes the argument to all entries as it is")
 }
 
-/// An axis without entries, or with too many.
+/// The error that an axis has no entries, or too many.
 fn not_so_many(count: usize, span: Span) -> Diagnostic {
     let d = error(format!("an axis of {count} entries")).label(span, "this argument");
     let d = d.note(format!(

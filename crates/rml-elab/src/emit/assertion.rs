@@ -1,4 +1,4 @@
-//! `assert "name" c;`
+//! Assertions: `assert "name" c;`
 
 use std::sync::Arc;
 
@@ -22,11 +22,11 @@ impl Emitter<'_, '_> {
         };
         match args.get(1).map(|name| &self.node.exprs[*name].kind) {
             Some(ExprKind::Text(name)) => Some(name.clone()),
-            _ => None, // lowering gives it a text
+            _ => None, // Lowering always gives an assertion a text.
         }
     }
 
-    /// `gather([0], to_int(not c))`, which has no result where an element of `c` is false.
+    /// The expression `gather([0], to_int(not c))`, which is undefined where an element of `c` is false.
     pub(super) fn assertion(&mut self, (cond, ty): &Made) -> T {
         let span = self.exprs[*cond].span;
         let apply = |op: Op, args: Vec<typed::ExprId>| T::Apply { op, args, statics: Vec::new() };
@@ -62,7 +62,7 @@ impl Emitter<'_, '_> {
             .into())
     }
 
-    /// The value of an expression that is the same in every cycle of every run.
+    /// The value of an expression that has the same value in every cycle of every run.
     fn value(&self, expr: typed::ExprId) -> Option<Value> {
         match &self.exprs[expr].kind {
             T::Const(constant) => constant.value().cloned(),

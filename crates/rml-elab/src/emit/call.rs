@@ -15,7 +15,7 @@ use crate::infer::adjoint::{Adjoint, Port};
 use crate::instance::{Given, InstanceId};
 use crate::statics::{Evaluated, Failure};
 
-/// A call, the types of its results, and what it runs along.
+/// A call, the types of its results, and the axes that it runs along.
 struct Called {
     kind: T,
     outputs: Vec<Type>,
@@ -23,7 +23,7 @@ struct Called {
 }
 
 impl Emitter<'_, '_> {
-    /// An equation whose right side is a call.
+    /// Emits an equation whose right side is a call.
     pub(super) fn call_equation(&mut self, equation: &Equation) -> Evaluated<()> {
         let Called { kind, outputs, along } = self.call(equation.rhs)?;
         let span = self.node.exprs[equation.rhs].span;
@@ -46,7 +46,8 @@ impl Emitter<'_, '_> {
         Ok(())
     }
 
-    /// A call as an operand. One of an adjoint, which has further outputs, gets an equation of its own.
+    /// Emits a call that is an operand. A call of an adjoint, which has more than one output, gets an equation of its
+    /// own.
     pub(super) fn call_operand(&mut self, expr: ExprId) -> Evaluated<Made> {
         let span = self.node.exprs[expr].span;
         let Called { kind, outputs, along } = self.call(expr)?;
@@ -64,7 +65,7 @@ impl Emitter<'_, '_> {
         Ok(self.push(T::Var(var), ty, span))
     }
 
-    /// Notes what a call runs along, the shared instance that it calls, and what restarts it.
+    /// Notes the axes that a call runs along, the shared instance that it calls, and the flags that restart it.
     fn tag(&mut self, expr: ExprId, made: typed::ExprId, along: Option<Entries>) -> Evaluated<()> {
         self.along.extend(along.map(|along| (made, along)));
         let node = self.node;
@@ -73,7 +74,7 @@ impl Emitter<'_, '_> {
         self.restarts(made, &call.restarts)
     }
 
-    /// Notes what restarts a delay or a call.
+    /// Notes the flags that restart a delay or a call.
     pub(super) fn restarts(&mut self, made: typed::ExprId, flags: &[Local]) -> Evaluated<()> {
         if !flags.is_empty() {
             let flags = flags.iter().map(|flag| self.var(*flag)).collect::<Evaluated<Vec<_>>>()?;
@@ -82,7 +83,7 @@ impl Emitter<'_, '_> {
         Ok(())
     }
 
-    /// A call, and the types of all outputs.
+    /// Emits a call; returns it with the types of all outputs.
     fn call(&mut self, expr: ExprId) -> Evaluated<Called> {
         let node = self.node;
         let (Some(call), Some(&child)) =
@@ -140,7 +141,7 @@ impl Emitter<'_, '_> {
         Ok(Called { kind, outputs, along })
     }
 
-    /// The argument for a formal; `None` if it is static.
+    /// Emits the argument for a formal; `None` if it is static.
     fn argument(
         &mut self,
         call: &Call,
@@ -159,12 +160,12 @@ impl Emitter<'_, '_> {
         let ty = self.entry_type(call, (child, position), ty)?;
         if self.type_of(child, formal)? != ty {
             interface::check_declared(self.typed, child, formal, &ty, Some((self.id, arg)))?;
-            return Err(Failure::Unknown); // the element types differ, which is reported
+            return Err(Failure::Unknown); // The element types differ, which is reported.
         }
         Ok(Some(made))
     }
 
-    /// An argument of an adjoint beyond those of the node.
+    /// Emits an argument of an adjoint that is not an argument of the node itself.
     fn gradient(
         &mut self,
         call: &Call,
@@ -202,8 +203,8 @@ impl Emitter<'_, '_> {
         Err(d.into())
     }
 
-    /// For a variable that receives the first result of an adjoint with several results: it, and the variable that
-    /// receives the next result.
+    /// For a variable that receives the first of several results of an adjoint: its name, and the name of the variable
+    /// that receives the next result.
     fn first_result_of(&self, arg: ExprId) -> Option<(String, String)> {
         let ExprKind::Local(local) = self.node.exprs[arg].kind else { return None };
         let first = |equation: &&Equation| equation.lhs.first().is_some_and(|(v, _)| *v == Some(local));
@@ -215,7 +216,7 @@ impl Emitter<'_, '_> {
         Some((self.node.name_of(local).to_string(), self.node.name_of(next).to_string()))
     }
 
-    /// The condition of `every`.
+    /// Emits the condition of `every`.
     fn end(&mut self, end: ExprId) -> Evaluated<typed::ExprId> {
         let span = self.node.exprs[end].span;
         let (made, ty) = self.expr(end)?;

@@ -14,10 +14,10 @@ use crate::hir::{ExprId, ExprKind};
 use crate::ops::{self, Operand, Partial, Rule, Step};
 use crate::statics::{Evaluated, Failure};
 
-/// An expression made, and its type.
+/// An emitted expression, and its type.
 pub(super) type Made = (typed::ExprId, Type);
 
-/// The only one.
+/// The only element.
 fn one(made: Vec<Made>) -> Evaluated<Made> {
     made.into_iter().next().ok_or(Failure::Unknown)
 }
@@ -27,7 +27,7 @@ impl Emitter<'_, '_> {
         (self.exprs.push(typed::Expr { kind, ty: ty.clone(), span }), ty)
     }
 
-    /// The typed form of an expression. All its parts are looked at, even if one is in error.
+    /// Emits an expression. All its parts are checked, even if one of them is in error.
     pub(super) fn expr(&mut self, expr: ExprId) -> Evaluated<Made> {
         let node = self.node;
         let span = node.exprs[expr].span;
@@ -47,7 +47,7 @@ impl Emitter<'_, '_> {
                     crate::shared::named(&self.typed.tree, self.id, *share, path, span)?;
                     return Err(Failure::Unknown);
                 };
-                // `shared::resolve` writes what stands here
+                // `shared::resolve` replaces this placeholder.
                 let made = self.push(T::Var(typed::Var(u32::MAX)), Type { dtype: DType::Num, shape }, span);
                 self.tags.params.push((made.0, *share, path.clone()));
                 return Ok(made);
@@ -80,7 +80,7 @@ impl Emitter<'_, '_> {
         Ok(made)
     }
 
-    /// Operators one after the other; gives the last one.
+    /// Emits operators one after the other; returns the last one.
     fn steps(&mut self, steps: Vec<Step>, mut made: Vec<Made>, span: Span) -> Evaluated<T> {
         let count = steps.len();
         for (i, Step { op, args }) in steps.into_iter().enumerate() {
@@ -96,18 +96,18 @@ impl Emitter<'_, '_> {
         Err(Failure::Unknown)
     }
 
-    /// An expression whose own error is reported: only the parts are looked at.
+    /// Handles an expression whose own error is reported: only its parts are checked.
     pub(super) fn error(&mut self, parts: &[ExprId]) -> Evaluated<Made> {
         let node = self.node;
         let is_array = |e: &ExprId| matches!(node.exprs[*e].kind, ExprKind::Array(_));
-        // an array may have been meant for a shape
+        // An array may have been meant as a shape.
         let parts: Vec<ExprId> = parts.iter().copied().filter(|e| !is_array(e)).collect();
         self.all(&parts)?;
         Err(Failure::Unknown)
     }
 
-    /// The operands of an expression. A condition is checked by itself: what it decides on may depend on something in
-    /// error.
+    /// Emits the operands of an expression. A condition is checked separately, because the values that it selects may
+    /// depend on an error.
     fn operands(&mut self, expr: ExprId) -> Evaluated<Vec<Made>> {
         let parts = self.typed.tree.operands(self.id, expr);
         let condition = match self.node.exprs[expr].kind {
@@ -131,7 +131,7 @@ impl Emitter<'_, '_> {
         made.into_iter().collect()
     }
 
-    /// Several expressions; errors of all of them are reported.
+    /// Emits several expressions; the errors of all of them are reported.
     pub(super) fn all(&mut self, exprs: &[ExprId]) -> Evaluated<Vec<Made>> {
         let mut made = Vec::with_capacity(exprs.len());
         let mut sound = true;
@@ -147,7 +147,7 @@ impl Emitter<'_, '_> {
         if sound { Ok(made) } else { Err(Failure::Unknown) }
     }
 
-    /// Expressions that are no operators.
+    /// Emits expressions that are not operators.
     fn form(&mut self, expr: ExprId, made: &[Made], ty: &Type) -> Evaluated<T> {
         let id = |i: usize| made.get(i).map(|(e, _)| *e).ok_or(Failure::Unknown);
         Ok(match &self.node.exprs[expr].kind {
@@ -196,7 +196,7 @@ impl Emitter<'_, '_> {
         })
     }
 
-    /// An expression brought to a larger shape. A constant stays a constant.
+    /// Broadcasts an expression to a larger shape. A constant stays a constant.
     fn widen(&mut self, expr: typed::ExprId, shape: &Shape) -> typed::ExprId {
         let old = &self.exprs[expr];
         if old.ty.shape == *shape {
@@ -220,7 +220,7 @@ impl Emitter<'_, '_> {
             ExprKind::Index { indices, .. } => {
                 self.typed.indices_text(self.id, indices).into_iter().map(Arc::from).collect()
             }
-            // its text would not be that of an index
+            // The text of the entry is not an index.
             ExprKind::Builtin { which: Builtin::Split { .. }, .. } => Vec::new(),
             ExprKind::Builtin { which, args, .. } => args
                 .iter()

@@ -1,4 +1,4 @@
-//! Types written in the source against those that were found.
+//! Compares the types written in the source with those that inference found.
 
 use rml_base::codes::elab as codes;
 use rml_base::{Diagnostic, IndexVec};
@@ -11,8 +11,8 @@ use crate::statics::{Evaluated, Failure};
 use crate::text;
 use crate::typed::{Failed, Typed};
 
-/// Checks the inputs of all instances against the types written for them. Says which instances have inputs that do not
-/// fit, or stand inside such an instance.
+/// Checks the inputs of all instances against their written types. Returns for each instance whether it has an input
+/// that does not fit, or is inside such an instance.
 pub(super) fn check(typed: &mut Typed<'_>, failed: &mut Vec<Failed>) -> IndexVec<InstanceId, bool> {
     let mut misfits: IndexVec<InstanceId, bool> = IndexVec::filled(false, typed.tree.instances.len());
     for id in typed.tree.instances.ids() {
@@ -45,8 +45,8 @@ pub(super) fn check(typed: &mut Typed<'_>, failed: &mut Vec<Failed>) -> IndexVec
     misfits
 }
 
-/// Checks the type of a variable of an instance against those written for it. `from` = the expression that it comes
-/// from.
+/// Checks the type of a variable of an instance against the types written for it. `from` is the expression that gives
+/// the variable its value.
 pub(super) fn check_declared(
     typed: &Typed<'_>,
     id: InstanceId,
@@ -84,8 +84,8 @@ pub(super) fn check_declared(
     Ok(())
 }
 
-/// The error about the fields of a record that have each other's shape, for a variable that is one of them. The inner
-/// option is `None` for the second of them, since they are reported once.
+/// The error for two fields of a record that have each other's shape, if the variable is one of the two. The inner
+/// option is `None` for the second field, because both are reported together.
 pub(super) fn exchanged_fields(
     typed: &Typed<'_>,
     id: InstanceId,
@@ -101,7 +101,7 @@ pub(super) fn exchanged_fields(
         .filter(|equation| equation.span == span)
         .filter_map(|equation| match equation.lhs[..] {
             [(Some(field), _)] => Some((field, equation.rhs)),
-            _ => None, // several variables
+            _ => None, // Several variables.
         })
         .filter(|(field, _)| node.name_of(*field).rsplit_once('.').is_some_and(|(of, _)| of == record))
         .collect();
@@ -111,7 +111,7 @@ pub(super) fn exchanged_fields(
     };
     let found = |rhs: ExprId| match node.exprs[rhs].kind {
         ExprKind::Local(local) => Some((typed.shape(id, local)?.clone(), node.name_of(local))),
-        _ => None, // only names are exchanged
+        _ => None, // Only exchanged names are recognised.
     };
     let own = fields.iter().position(|(field, _)| *field == local)?;
     let (want, (shape, name)) = (declared(local)?, found(fields[own].1)?);

@@ -1,5 +1,4 @@
-//! The last step: everything is checked with all types known, and written down as typed nodes. Equal instances share
-//! one node.
+//! The last step: checks everything with all types known, and emits typed nodes. Equal instances share one node.
 
 mod along;
 mod assertion;
@@ -33,11 +32,11 @@ use crate::typed::{Failed, Typed};
 pub(crate) struct Builder {
     pub(crate) precision: Precision,
     pub(crate) nodes: IndexVec<NodeId, typed::Node>,
-    /// Where each node comes from; the key says the source node, statics, and types of inputs and outputs.
+    /// The nodes by key; a key consists of the source node, the statics, and the types of inputs and outputs.
     pub(crate) known: IndexMap<String, NodeId>,
-    /// The node as it is written.
+    /// The source node of each node.
     pub(crate) sources: IndexVec<NodeId, SourceId>,
-    /// What its nodes have to do with shared instances, until these are resolved.
+    /// References of each node to shared instances, until these are resolved.
     pub(crate) tags: IndexMap<NodeId, Tags>,
 }
 
@@ -53,7 +52,7 @@ impl Builder {
     }
 }
 
-/// Adds the nodes of all instances; returns that of the root. `None` if there are errors.
+/// Emits the nodes of all instances; returns that of the root. `None` if there are errors.
 pub(crate) fn emit(
     typed: &mut Typed<'_>,
     written: &dyn Fn(SourceId) -> SourceId,
@@ -63,12 +62,12 @@ pub(crate) fn emit(
     let mut failed = Vec::new();
     let made = instances(typed, written, builder, &mut failed);
     if made.is_none() {
-        // in a recurrence, what depends on itself may have no shape now
+        // In a recurrence, a value that depends on itself may have no shape at this point.
         failed.append(&mut typed.bad);
     }
     if !failed.is_empty() {
         let mut found = independent(typed, failed);
-        // of copies of an equation, the first one is shown
+        // Of several copies of an equation, the first one is reported.
         found.sort_by_key(|failed| (failed.id, failed.expr));
         for found in found {
             report.push(context::add(&typed.tree, found.id, found.expr, found.diagnostic));
@@ -77,7 +76,7 @@ pub(crate) fn emit(
     made
 }
 
-/// Makes the nodes of all instances, and collects what is in error.
+/// Emits the nodes of all instances, and collects the errors.
 fn instances(
     typed: &mut Typed<'_>,
     written: &dyn Fn(SourceId) -> SourceId,
@@ -89,7 +88,7 @@ fn instances(
     let mut known = Known::default();
     for id in typed.tree.instances.ids().rev() {
         if misfits[id] {
-            continue; // what is wrong inside may follow from its inputs
+            continue; // Errors inside may follow from those of its inputs.
         }
         typed.statics.refresh(&typed.tree, &typed.shapes, id);
         for child in typed.tree.instances[id].calls.values().copied().collect::<Vec<_>>() {
@@ -115,8 +114,8 @@ fn instances(
     nodes[InstanceId(0)]
 }
 
-/// The node with its calls along axes unrolled, and with what restarts its delays; `None` if that is not permitted,
-/// which is reported.
+/// The node with its calls along axes unrolled and its restarts resolved; `None` if that is not permitted, which is
+/// reported.
 fn unrolled(
     made: Unrolled,
     builder: &mut Builder,
@@ -135,7 +134,7 @@ fn unrolled(
     }
 }
 
-/// What distinguishes a node from other instances of its source; `None` if that is not known because of errors.
+/// The key that distinguishes a node from other instances of its source; `None` if it is unknown because of errors.
 fn key(typed: &Typed<'_>, id: InstanceId) -> Option<String> {
     let node = typed.tree.node(id);
     let mut key = typed.tree.instances[id].source.to_string();
@@ -155,13 +154,13 @@ fn key(typed: &Typed<'_>, id: InstanceId) -> Option<String> {
     Some(key)
 }
 
-/// Makes the typed node of one instance.
+/// Emits the typed node of one instance.
 struct Emitter<'a, 'p> {
     typed: &'a Typed<'p>,
     id: InstanceId,
     node: &'p Node,
     precision: Precision,
-    /// The nodes of the instances inside.
+    /// The nodes of the instances inside this one.
     nodes: &'a IndexVec<InstanceId, Option<NodeId>>,
     failed: &'a mut Vec<Failed>,
     by_local: IndexMap<Local, Var>,
@@ -169,7 +168,7 @@ struct Emitter<'a, 'p> {
     exprs: IndexVec<typed::ExprId, typed::Expr>,
     equations: Vec<typed::Equation>,
     tags: Tags,
-    /// The calls that run along axes.
+    /// The calls that run along axes, with their entries.
     along: IndexMap<typed::ExprId, Entries>,
     /// Whether the node is complete.
     sound: bool,
@@ -243,8 +242,8 @@ impl<'a, 'p> Emitter<'a, 'p> {
         }
     }
 
-    /// Whether the place in error is one whose element types were found to be wrong: a static expression is looked at
-    /// twice.
+    /// Whether an error in a static expression was already reported by the inference of element types, which evaluates
+    /// it too.
     fn is_reported(&self, diagnostic: &Diagnostic) -> bool {
         let inside = |at: Span| {
             self.typed.broken.iter().any(|&(id, expr)| {
@@ -261,7 +260,7 @@ impl<'a, 'p> Emitter<'a, 'p> {
         Ok(Type { dtype: self.typed.dtype(id, local), shape })
     }
 
-    /// Makes the variables: inputs, outputs, then others in textual order.
+    /// Adds the variables: inputs, outputs, then the others in textual order.
     fn variables(&mut self) {
         let node = self.node;
         let defined = node.equations.iter().flat_map(|e| e.lhs.iter().filter_map(|(l, _)| *l));
@@ -289,7 +288,7 @@ impl<'a, 'p> Emitter<'a, 'p> {
             if !self.typed.tree.is_stream(self.id, local) {
                 match self.typed.statics.name(&self.typed.tree, self.id, local, self.node.span) {
                     Ok(value) => formals.push(Formal::Static { name, value }),
-                    Err(_) => self.sound = false, // the actual is in error, which is reported there
+                    Err(_) => self.sound = false, // The actual is in error, which is reported there.
                 }
                 continue;
             }
@@ -329,7 +328,7 @@ impl<'a, 'p> Emitter<'a, 'p> {
         if let [(Some(local), _)] = equation.lhs[..]
             && !self.typed.tree.is_stream(self.id, local)
         {
-            // report what is wrong with a static name even if nothing is computed from it
+            // Report errors of a static name even if no stream is computed from it.
             let value = self.typed.statics.name(&self.typed.tree, self.id, local, equation.span);
             return value.map(|_| ());
         }
@@ -360,7 +359,7 @@ impl<'a, 'p> Emitter<'a, 'p> {
         self.by_local.get(&local).copied().ok_or(Failure::Unknown)
     }
 
-    /// Checks what an equation gives to a variable.
+    /// Checks the type that an equation gives to a variable.
     fn result(&mut self, local: Local, ty: &Type, rhs: ExprId) -> Evaluated<()> {
         let span = self.node.exprs[rhs].span;
         if let Err(failure) = interface::check_declared(self.typed, self.id, local, ty, Some((self.id, rhs)))
@@ -418,7 +417,7 @@ impl<'a, 'p> Emitter<'a, 'p> {
         Ok(var)
     }
 
-    /// Named dimensions as parts of the shapes that bind them (`shape(x)[0]`), then static names with their source
+    /// Named dimensions, as parts of the shapes that bind them (`shape(x)[0]`), and then static names with their source
     /// text.
     fn statics(&self) -> Vec<(Arc<str>, Arc<str>)> {
         let mut statics: Vec<(Arc<str>, Arc<str>)> = Vec::new();
@@ -438,7 +437,7 @@ impl<'a, 'p> Emitter<'a, 'p> {
                 _ => {}
             }
         }
-        // locals are numbered by formals, equations, dimensions
+        // Locals are numbered in this order: formals, names defined by equations, dimensions.
         let dims = self.node.locals.iter().filter(|l| l.kind == LocalKind::Dim).count().min(statics.len());
         statics.rotate_right(dims);
         statics

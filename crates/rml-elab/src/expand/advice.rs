@@ -14,7 +14,7 @@ use super::value::NodeValue;
 use crate::hir::{ExprId, Local, Node, Order, Role};
 use crate::text;
 
-/// A node that takes nodes is to run.
+/// The error that a node which takes nodes as arguments is to run.
 pub(super) fn root(node: &Node) -> Diagnostic {
     let name = &node.name;
     Diagnostic::error(codes::NODE_ARGUMENT, format!("`{name}` takes a node, so it does not run by itself"))
@@ -22,7 +22,7 @@ pub(super) fn root(node: &Node) -> Diagnostic {
         .help(format!("run a node that calls it: `node main(x: num []) -> (y)  y = {name}(..);`"))
 }
 
-/// A recursion does not end.
+/// The error that a recursion does not end.
 pub(super) fn endless(node: &Node, env: &Env, first: Option<Span>) -> Diagnostic {
     let values = env.values.iter().filter_map(|(position, value)| {
         let name = node.name_of(*node.formals.get(*position)?);
@@ -40,7 +40,7 @@ pub(super) fn endless(node: &Node, env: &Env, first: Option<Span>) -> Diagnostic
         .help("let a parameter come closer to the case that ends it: `if n == 0 then x else f(n - 1, x)`; a condition such as `n <= 0` also ends a recursion whose steps pass by 0")
 }
 
-/// What restarts has no delay.
+/// The error that a restarted callee has no delay.
 pub(super) fn no_delay(name: &str, cond: Span, callee: Span) -> Diagnostic {
     Diagnostic::warning(
         codes::RESTART_WITHOUT_DELAY,
@@ -51,14 +51,14 @@ pub(super) fn no_delay(name: &str, cond: Span, callee: Span) -> Diagnostic {
     .help("leave `restart` out, or restart the call whose delays are meant")
 }
 
-/// A node that is passed does not fit the call.
+/// The error that a node which is passed does not fit the call.
 pub(super) fn arity(name: &str, value: &NodeValue, call: Span, message: String) -> Diagnostic {
     Diagnostic::error(codes::ARITY, message)
         .label(value.span, format!("passed as `{name}`"))
         .label(call, "called here")
 }
 
-/// A call of an adjoint whose results are records goes to too many names.
+/// The error that the results of an adjoint, some of which are records, are assigned to too many names.
 pub(super) fn results(node: &Node, order: Order, given: usize, wanted: usize, call: Span) -> Diagnostic {
     let name = format!("{}{}", order.prefix(), node.name);
     let outputs = node.outputs.iter().map(|output| node.name_of(*output).to_string());
@@ -76,14 +76,14 @@ pub(super) fn results(node: &Node, order: Order, given: usize, wanted: usize, ca
     }
 }
 
-/// A value is passed where a node is called, or the other way round.
+/// The error that a node is passed where a value is expected.
 pub(super) fn no_value(node: &NodeValue, name: &str, call: Span) -> Diagnostic {
     Diagnostic::error(codes::NODE_ARGUMENT, format!("`{name}` takes a value, not a node"))
         .label(node.span, "this is a node")
         .label(call, "passed on here")
 }
 
-/// An argument that is given with a node is no static value.
+/// The error that an argument given together with a node is not a static value.
 pub(super) fn given(span: Span, at: Span) -> Diagnostic {
     let message = "what is given with a node must be known before shapes are";
     let d = Diagnostic::error(codes::NOT_STATIC, message).label(span, "given with the node");
@@ -92,7 +92,7 @@ pub(super) fn given(span: Span, at: Span) -> Diagnostic {
         .help("leave a stream open with `_`, and pass it in the call")
 }
 
-/// A static parameter of the root has no value.
+/// The error that a static parameter of the root has no value.
 pub(crate) fn not_set(node: &Node, formal: Local) -> Diagnostic {
     let name = node.name_of(formal);
     let message = format!("the static parameter `{name}` of `{}` has no value", node.name);
@@ -101,7 +101,7 @@ pub(crate) fn not_set(node: &Node, formal: Local) -> Diagnostic {
         .help(format!("give it on the command line: `--set {name}=..`"))
 }
 
-/// A gradient with held parameters is taken of an adjoint that updates them.
+/// The error that a gradient with held parameters is taken of an adjoint that updates them.
 pub(super) fn trains(order: &Order, span: Span) -> Diagnostic {
     let prefix = order.prefix();
     Diagnostic::error(codes::HELD_TRAINING, "`grad_` holds the parameters of something that updates them")
@@ -135,7 +135,7 @@ impl Copy<'_, '_> {
         self.say(if why.is_empty() { d } else { d.note(why) });
     }
 
-    /// Reports an operator between records, or between a record and something else, and gives what stands for it.
+    /// Reports an operator between records, or between a record and a value. Returns the expression that replaces it.
     pub(super) fn no_arithmetic(&mut self, span: Span, op: BinaryOp, operands: [ExprId; 2]) -> ExprId {
         let values = operands.map(|operand| self.value(operand));
         let parts: Vec<ExprId> = values.iter().flat_map(Value::leaves).collect();
@@ -155,7 +155,7 @@ impl Copy<'_, '_> {
                 let fields = fields.collect::<Vec<_>>().join(", ");
                 (!kind.gradient).then(|| format!("write `{name}({fields})`"))
             }
-            _ => None, // a record and a value
+            _ => None, // A record and a value.
         };
         let first = match &values[record] {
             Value::Record(_, fields) => fields.first().map_or("h".into(), |(name, _)| name.clone()),
@@ -165,7 +165,7 @@ impl Copy<'_, '_> {
         self.in_error(parts, span)
     }
 
-    /// The error about a stream as the index of a family.
+    /// The error that a stream is the index of a family.
     pub(super) fn stream_as_index(&self, family: Local, index: ExprId) -> Option<Diagnostic> {
         let (input, declared) = super::early::typed_input(&self.template, index)?;
         if self.unknown || self.is_broken() || !matches!(self.early(index), Err(Why::Stream(_))) {

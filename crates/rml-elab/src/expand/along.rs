@@ -7,7 +7,7 @@ use super::copy::Copy;
 use crate::hir::{Along, Clauses, ExprId, Order};
 
 impl Copy<'_, '_> {
-    /// What a call runs along, by the axes of the template.
+    /// The axes that a call runs along, in terms of the copy.
     pub(super) fn along(&mut self, axes: Vec<Option<ExprId>>, back: bool) -> Along {
         let mut last: Option<(ExprId, ExprId)> = None;
         let axes = axes.into_iter().map(|axis| {
@@ -23,7 +23,7 @@ impl Copy<'_, '_> {
     }
 }
 
-/// The same with an axis for each of that many arguments.
+/// The same clauses, with one axis for each of `args` arguments.
 pub(super) fn each(clauses: &Clauses, args: usize) -> Clauses {
     let mut clauses = clauses.clone();
     if let Some(along) = &mut clauses.along
@@ -34,14 +34,14 @@ pub(super) fn each(clauses: &Clauses, args: usize) -> Clauses {
     clauses
 }
 
-/// Adds the arguments that are given with a node, which are static: all entries take them as they are.
+/// Adds the arguments that were given together with a node. They are static, so all entries use them as a whole.
 pub(super) fn filled(along: &mut Along, open: impl Iterator<Item = bool>) {
     let mut rest = std::mem::take(&mut along.axes).into_iter();
     along.axes = open.map(|open| if open { rest.next().flatten() } else { None }).collect();
     along.axes.extend(rest);
 }
 
-/// What cannot run along an axis.
+/// The error that a call cannot run along an axis.
 pub(super) fn misused(name: &str, clauses: &Clauses, order: Order, span: Span) -> Option<Diagnostic> {
     clauses.along.as_ref()?;
     let error = |message: String| Diagnostic::error(codes::ALONG_AXIS, message).label(span, "this call");

@@ -1,4 +1,5 @@
-//! The calls of a copy: which node is called, by names that stand for nodes too, and with which static arguments.
+//! The calls of a copy: which node is called, directly or through a name that denotes a node, and with which static
+//! arguments.
 
 use std::sync::Arc;
 
@@ -30,25 +31,25 @@ enum Arg {
     /// A value that was given with a node, and its enumeration if it is a case.
     Value(StaticValue, Span, Option<SourceId>),
     Node(NodeValue),
-    /// In error, which is reported.
+    /// An argument in error, which is reported.
     Error(Span),
 }
 
-/// What a call says beside the node and its arguments.
+/// The parts of a call other than the callee and its arguments.
 pub(super) struct How {
     order: Order,
     name_span: Span,
-    /// What it says after its arguments, with an axis for each of them.
+    /// The clauses after its arguments, with an axis for each argument.
     pub(super) clauses: Clauses,
     pub(super) span: Span,
-    /// How many results are taken.
+    /// The number of results that are used.
     results: usize,
-    /// The shared instance that is called, and what updates its parameters.
+    /// The shared instance that is called, and the rule that updates its parameters.
     pub(super) share: Option<(Share, Option<Rule>)>,
 }
 
 impl Copy<'_, '_> {
-    /// A call that is written with the name of a node.
+    /// Expands a call that names a node.
     pub(super) fn call_of(&mut self, call: &Call, span: Span, results: usize) -> Made {
         let args = call.args.iter().map(|arg| self.arg(*arg)).collect();
         let &Call { callee, order, name_span, .. } = call;
@@ -69,7 +70,7 @@ impl Copy<'_, '_> {
         }
     }
 
-    /// A node that is passed.
+    /// A node that is passed as an argument.
     pub(super) fn node_value(&mut self, passed: &Passed, span: Span) -> Option<NodeValue> {
         let given = match &passed.given {
             None => None,
@@ -117,7 +118,7 @@ impl Copy<'_, '_> {
         }
     }
 
-    /// An argument that is given with a node; `None` if it is in error.
+    /// An argument that is given together with a node; `None` if it is in error.
     fn given(&mut self, arg: ExprId) -> Option<Given> {
         let span = self.template.exprs[arg].span;
         match self.arg(arg) {
@@ -224,7 +225,7 @@ impl Copy<'_, '_> {
         Made::Value(Value::One(self.push(ExprKind::Builtin { which, args }, span)))
     }
 
-    /// A call of a node. Nodes among the arguments decide which copy is called.
+    /// Expands a call of a node. Nodes among its arguments determine which copy is called.
     fn call(&mut self, callee: SourceId, args: Vec<Arg>, how: How) -> Made {
         let node = Arc::clone(&self.expansion.program.nodes[callee]);
         if node.form == Form::Record {
@@ -245,7 +246,7 @@ impl Copy<'_, '_> {
             self.say(d);
             return self.failed(args, how.span);
         }
-        // what runs along an axis starts in each cycle
+        // A call along an axis starts again in each cycle.
         let restarts = match how.clauses.along {
             Some(_) => Vec::new(),
             None => self.restarted_by(how.clauses.restart, callee),
@@ -278,7 +279,7 @@ impl Copy<'_, '_> {
                         let want = declared(&node, formal);
                         values.extend(self.fitting(value, want, (&node, Some(formal)), span));
                     }
-                    // what an adjoint takes after the inputs of the node
+                    // Arguments of an adjoint after the inputs of the node.
                     None => values.extend(value.leaves()),
                 }
                 let axis = how.clauses.along.as_ref().and_then(|along| along.axes[position]);
@@ -333,7 +334,7 @@ impl Copy<'_, '_> {
         match arg {
             Arg::Expr(arg) => self.early(*arg).map_err(|why| match why {
                 Why::Stream(_) => Why::Stream(self.template.exprs[*arg].span),
-                // Errors are found where the value is needed.
+                // Errors are reported where the value is needed.
                 Why::Unknown | Why::Bad(_) => Why::Unknown,
             }),
             Arg::Value(value, ..) => Ok(value.clone()),
@@ -341,7 +342,7 @@ impl Copy<'_, '_> {
         }
     }
 
-    /// An argument that is no node, and where it stands.
+    /// An argument that is not a node, and its place.
     fn argument(&mut self, arg: Arg, callee: &str, span: Span) -> (Value<ExprId>, Span) {
         let (value, span) = match arg {
             Arg::Expr(arg) => return (self.value(arg), self.template.exprs[arg].span),
@@ -363,7 +364,7 @@ impl Copy<'_, '_> {
         }
     }
 
-    /// A call in error, whose arguments are looked at for errors of their own.
+    /// Handles a call in error: expands its arguments, to report their errors.
     fn failed(&mut self, args: Vec<Arg>, span: Span) -> Made {
         let mut parts = Vec::new();
         for arg in args {
@@ -375,7 +376,7 @@ impl Copy<'_, '_> {
     }
 }
 
-/// Why a call of a function cannot have these clauses: "state, so it does not restart".
+/// The reason why a call of a function cannot have these clauses, such as "state, so it does not restart".
 fn useless(clauses: &Clauses) -> Option<&'static str> {
     let Clauses { every, restart, by, along } = clauses;
     if by.is_some() {
@@ -391,7 +392,7 @@ fn useless(clauses: &Clauses) -> Option<&'static str> {
     }
 }
 
-/// Arguments that are given for the open ones of others.
+/// Fills the open arguments in `before` with those in `given`.
 fn filled(before: Vec<Option<Given>>, given: Vec<Option<Given>>) -> Vec<Option<Given>> {
     let mut rest = given.into_iter();
     let mut all: Vec<Option<Given>> =
@@ -400,7 +401,7 @@ fn filled(before: Vec<Option<Given>>, given: Vec<Option<Given>>) -> Vec<Option<G
     all
 }
 
-/// What is wrong with a call of a node that is an argument.
+/// The error of a call of a node that is an argument, if the call does not fit the node.
 fn misfit(
     formal: &str,
     callee: &Node,
@@ -410,7 +411,7 @@ fn misfit(
     span: Span,
 ) -> Option<Diagnostic> {
     if order.times > 0 {
-        return None; // the interface of an adjoint depends on types
+        return None; // The interface of an adjoint depends on types.
     }
     let (inputs, outputs) = (callee.formals.len(), callee.outputs.len());
     let name = &callee.name;

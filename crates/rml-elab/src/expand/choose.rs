@@ -1,5 +1,5 @@
-//! `match` in a copy: complementary sampling and merging over all cases, as a tree in which each condition halves the
-//! cases. So a `match` of many cases is as deep as the logarithm of their number.
+//! `match` in a copy: complementary samplings and merges over all cases, as a tree in which each condition halves the
+//! cases. So the depth of a `match` is the logarithm of its number of cases.
 
 use std::sync::Arc;
 
@@ -12,20 +12,20 @@ use super::copy::Copy;
 use super::kinds::Value;
 use crate::hir::{Equation, ExprId, ExprKind, Local, LocalData, LocalKind, SourceId};
 
-/// A `match` that is written down.
+/// A `match` that is being expanded.
 struct Choice<'a> {
     value: Local,
-    /// How many branches were open where the value was named.
+    /// The number of branches that were open where the value was named.
     depth: usize,
     cases: &'a [ExprId],
     names: &'a [Arc<str>],
-    /// The enumeration; a state is a number.
+    /// The enumeration; none for a state, which is a number.
     of: Option<SourceId>,
     span: Span,
 }
 
 impl Copy<'_, '_> {
-    /// `match p (Idle -> a, ..)`
+    /// Expands `match p (Idle -> a, ..)`.
     pub(super) fn matched(
         &mut self,
         value: ExprId,
@@ -48,7 +48,7 @@ impl Copy<'_, '_> {
         self.range(&choice, 0, cases.len())
     }
 
-    /// The value of the state that an automaton is in.
+    /// Expands the choice by the state of an automaton.
     pub(super) fn by_state(
         &mut self,
         value: ExprId,
@@ -60,7 +60,7 @@ impl Copy<'_, '_> {
         self.range(&Choice { value, depth, cases, names, of: None, span }, 0, cases.len())
     }
 
-    /// A name for what chooses, and how many branches were open where it was named.
+    /// A name for the value that decides, and the number of branches that were open where it was named.
     fn chosen(&mut self, value: ExprId) -> (Local, usize) {
         let at = self.template.exprs[value].span;
         let depth = self.branches.open.len();
@@ -76,7 +76,7 @@ impl Copy<'_, '_> {
         }
     }
 
-    /// Opens the branches in which a variable has that number.
+    /// Opens the branches in which the variable `value` is `number`.
     pub(super) fn open(&mut self, value: Local, number: usize, names: &[Arc<str>], span: Span) {
         let depth = self.depth_of(value);
         let choice = Choice { value, depth, cases: &[], names, of: None, span };
@@ -91,12 +91,12 @@ impl Copy<'_, '_> {
         }
     }
 
-    /// How many branches are open where a variable is defined.
+    /// The number of branches that are open where a variable is defined.
     pub(super) fn depth_of(&self, local: Local) -> usize {
         self.branches.depths.get(&local).copied().unwrap_or(0)
     }
 
-    /// The cases from `lo` up to `hi`.
+    /// The merged values of the cases from `lo` up to, and not including, `hi`.
     fn range(&mut self, choice: &Choice<'_>, lo: usize, hi: usize) -> Value<ExprId> {
         if hi - lo == 1 {
             let case = choice.cases[lo];
@@ -129,7 +129,7 @@ impl Copy<'_, '_> {
         id
     }
 
-    /// The condition that tells the cases from `lo` up to `mid` from those after them.
+    /// The condition that separates the cases from `lo` up to `mid` from those after them.
     fn condition(&mut self, choice: &Choice<'_>, lo: usize, mid: usize) -> Local {
         let key = ((choice.value, self.branches.open.clone()), lo, mid);
         if let Some(&known) = self.branches.conditions.get(&key) {
@@ -146,7 +146,7 @@ impl Copy<'_, '_> {
         local
     }
 
-    /// A variable that was named where `depth` branches were open, in the branches that are open now.
+    /// A variable that was named where `depth` branches were open, sampled by the branches opened since then.
     pub(super) fn sampled(&mut self, local: Local, depth: usize, span: Span) -> ExprId {
         let depth = depth.max(self.depth_of(local));
         let Some(last) = self.branches.open.len().checked_sub(1).filter(|last| *last >= depth) else {
@@ -171,7 +171,7 @@ impl Copy<'_, '_> {
         self.when(value, last, span)
     }
 
-    /// A value where an open branch is taken.
+    /// A value, sampled by an open branch.
     pub(super) fn when(&mut self, value: ExprId, branch: usize, span: Span) -> ExprId {
         let Branch { cond, positive, .. } = self.branches.open[branch];
         let cond = self.push(ExprKind::Local(cond), span);
@@ -179,7 +179,7 @@ impl Copy<'_, '_> {
         self.push(ExprKind::When { value, cond }, span)
     }
 
-    /// Whether a name of the template is a stream, as far as that is known, and not a record.
+    /// Whether a name of the template is a stream and not a record, as far as that is known.
     pub(super) fn is_variable(&self, local: Local, expr: ExprId) -> bool {
         use crate::hir::Role;
         let kind = match self.template.locals[local].kind {
@@ -196,8 +196,8 @@ impl Copy<'_, '_> {
             && self.early(expr).is_err()
     }
 
-    /// A name for an expression: that of the equation that is looked at, and `what`. The expression itself if it is a
-    /// name.
+    /// A name for an expression, made of the variable of the current equation and `what`; the expression itself if it
+    /// is a name.
     pub(super) fn hoisted(&mut self, expr: ExprId, what: &str, span: Span) -> Local {
         if let ExprKind::Local(local) = self.exprs[expr].kind {
             return local;
@@ -206,7 +206,7 @@ impl Copy<'_, '_> {
         self.named(expr, &name, span)
     }
 
-    /// A name for an expression.
+    /// Defines a variable for an expression.
     pub(super) fn named(&mut self, expr: ExprId, name: &str, span: Span) -> Local {
         let name = self.fresh(name);
         let kind = LocalKind::Defined { equation: 0 };
@@ -216,7 +216,7 @@ impl Copy<'_, '_> {
         local
     }
 
-    /// The name, or the first of `name1`, `name2`, .. that no variable of the copy has.
+    /// `name`, or the first of `name1`, `name2`, .. that is not a variable of the copy.
     pub(super) fn fresh(&mut self, name: &str) -> Arc<str> {
         if self.taken.is_empty() {
             self.taken = self.locals.iter().map(|data| data.name.clone()).collect();
@@ -229,7 +229,7 @@ impl Copy<'_, '_> {
     }
 }
 
-/// The cases of a branch in its name: `Heat`, `Heat_to_Cool`.
+/// The cases of a branch as part of a name: `Heat`, `Heat_to_Cool`.
 fn label(choice: &Choice<'_>, lo: usize, hi: usize) -> Arc<str> {
     let names = choice.names;
     if hi - lo == 1 { names[lo].clone() } else { format!("{}_to_{}", names[lo], names[hi - 1]).into() }

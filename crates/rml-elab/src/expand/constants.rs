@@ -15,7 +15,8 @@ use crate::options::Options;
 use crate::report::Report;
 use crate::scope::Program;
 
-/// Evaluates all constants. Those that the options set have that value, unless the root has a parameter of that name.
+/// Evaluates all constants. A constant that the options set has that value, unless the root has a parameter with its
+/// name.
 pub(super) fn evaluate(
     program: &Program,
     options: &Options,
@@ -54,7 +55,7 @@ pub(super) fn evaluate(
     values
 }
 
-/// The constants that the options set.
+/// The values of the constants that the options set.
 fn set(
     program: &Program,
     options: &Options,
@@ -71,7 +72,7 @@ fn set(
     values
 }
 
-/// Whether a node has a parameter or dimension of that name, which hides a constant.
+/// Whether a node has a parameter or dimension with that name, which hides a constant.
 fn is_parameter(node: &Node, name: &str) -> bool {
     let named = node.locals.iter().filter(|data| *data.name == *name);
     named.into_iter().any(|data| matches!(data.kind, LocalKind::Formal | LocalKind::Dim))

@@ -27,57 +27,57 @@ pub(super) struct Copy<'a, 'p> {
     pub(super) report: &'a mut Report,
     pub(super) template: Arc<Node>,
     pub(super) env: Env,
-    /// The copy.
+    /// The id of the copy.
     pub(super) id: SourceId,
     pub(super) depth: usize,
-    /// The user's call that a copy of a library node is made for, and what it calls.
+    /// For a copy of a library node: the user's call that needs it, and the name of the callee there.
     pub(super) via: Option<(Span, Arc<str>)>,
     /// The node that is copied, and the place where another node calls it.
     pub(super) source: SourceId,
     pub(super) first: Option<Span>,
-    /// The index of the equation that is copied.
+    /// The index of the current equation, and its value.
     pub(super) index: Option<(Local, i64)>,
-    /// The member that it defines.
+    /// The member of a family that the current equation defines.
     pub(super) member: Option<Arc<str>>,
-    /// The member that was defined last.
+    /// The name of the member that was defined last.
     member_name: Arc<str>,
     pub(super) locals: IndexVec<Local, LocalData>,
     pub(super) exprs: IndexVec<ExprId, Expr>,
-    /// The names of the copy, by those of the template.
+    /// The names of the copy, by the names of the template.
     pub(super) map: IndexMap<Local, Local>,
-    /// The members of families, by index.
+    /// The members of each family, by index.
     pub(super) members: IndexMap<Local, BTreeMap<i64, Value<Local>>>,
     /// The names of the template that are records.
     pub(super) kinds: IndexMap<Local, Kind>,
-    /// The variables of these.
+    /// The variables of these records.
     pub(super) fields: IndexMap<Local, Value<Local>>,
     /// The flags that restart the delays of the current equation: an input, and those of the states around it.
     pub(super) flags: Vec<Flag>,
     /// For each delay, the flags that restart it.
     pub(super) restarts: IndexMap<ExprId, Vec<Local>>,
-    /// Where expressions of `match` run.
+    /// The branches of `match` in which expressions run.
     pub(super) branches: Branches,
-    /// The literals that are cases.
+    /// The literals that are cases of enumerations.
     pub(super) cases: IndexMap<ExprId, SourceId>,
     /// The update rules of parameters.
     pub(super) rules: IndexMap<ExprId, Rule>,
-    /// The first variable of the equation that is copied.
+    /// The first variable of the current equation.
     pub(super) target: Arc<str>,
-    /// Equations of expressions that got a name.
+    /// Equations for expressions that got a name.
     pub(super) extra: Vec<Equation>,
-    /// The names of variables, once one was searched for.
+    /// The names of variables; filled once a new name is needed.
     pub(super) taken: IndexSet<Arc<str>>,
     /// The shared instances.
     pub(super) shared: IndexMap<Local, NodeValue>,
-    /// Whether a value is not known, so that parts are missing.
+    /// Whether parts are missing because a value is not known.
     pub(super) unknown: bool,
-    /// Members that are missing, which is reported.
+    /// The missing members that have been reported.
     pub(super) lacking: Vec<(Local, i64)>,
 }
 
 /// An equation of the copy whose expressions are not copied yet.
 struct Planned {
-    /// Of the template.
+    /// The position of the equation in the template.
     equation: usize,
     index: Option<(Local, i64)>,
     lhs: Vec<(Option<Value<Local>>, Span)>,
@@ -190,7 +190,7 @@ impl<'a, 'p> Copy<'a, 'p> {
         (node, self.unknown)
     }
 
-    /// Reports an error. One in the library is shown at the user's call.
+    /// Reports an error. An error in the library is shown at the user's call.
     pub(super) fn say(&mut self, mut d: Diagnostic) {
         let library = self.expansion.program.scopes.is_library(self.template.file);
         if let Some((span, name)) = self.via.as_ref().filter(|_| library) {
@@ -210,7 +210,7 @@ impl<'a, 'p> Copy<'a, 'p> {
         self.locals.push(LocalData { name, span, kind, types: Vec::new(), clock: None, element: None })
     }
 
-    /// The name of the copy for one of the template that is no member.
+    /// The name in the copy for a name of the template that is not a member.
     pub(super) fn mapped(&mut self, local: Local) -> Local {
         if let Some(&known) = self.map.get(&local) {
             return known;
@@ -221,7 +221,7 @@ impl<'a, 'p> Copy<'a, 'p> {
         made
     }
 
-    /// The formals that are no nodes.
+    /// The formals that are not nodes.
     fn formals(&mut self) -> Vec<Local> {
         let template = Arc::clone(&self.template);
         let values = template.formals.iter().filter(|l| template.locals[**l].kind == LocalKind::Formal);
@@ -241,7 +241,7 @@ impl<'a, 'p> Copy<'a, 'p> {
         made
     }
 
-    /// One more input, by which delays restart.
+    /// Adds the input by which the delays restart.
     fn restart_input(&mut self) -> Local {
         let name = self.fresh("restart");
         self.locals.push(LocalData {
@@ -254,7 +254,7 @@ impl<'a, 'p> Copy<'a, 'p> {
         })
     }
 
-    /// Notes which variables a name of the template is.
+    /// Notes the variables for a name of the template.
     fn bind(&mut self, local: Local, names: Value<Local>) {
         match names {
             Value::One(made) => {
@@ -266,7 +266,7 @@ impl<'a, 'p> Copy<'a, 'p> {
         }
     }
 
-    /// The variables that a name of the template is.
+    /// The variables for a name of the template.
     pub(super) fn names(&mut self, local: Local) -> Value<Local> {
         match self.fields.get(&local) {
             Some(record) => record.clone(),
@@ -274,7 +274,7 @@ impl<'a, 'p> Copy<'a, 'p> {
         }
     }
 
-    /// The equations that one of the template stands for, with the variables that they define.
+    /// Plans the equations that result from one equation of the template, with the variables that they define.
     fn plan(&mut self, at: usize, equation: &Equation, planned: &mut Vec<Planned>) {
         let template = Arc::clone(&self.template);
         let family = equation.family.as_deref();
@@ -302,7 +302,7 @@ impl<'a, 'p> Copy<'a, 'p> {
         self.index = None;
     }
 
-    /// The indices of an equation; one without an index stands once.
+    /// The indices of an equation; an equation without an index is copied once.
     fn indices(&mut self, family: Option<&Family>) -> Option<Vec<Option<(Local, i64)>>> {
         let Some(range) = family.and_then(|family| family.range) else { return Some(vec![None]) };
         let what = "the number of equations";
@@ -325,7 +325,7 @@ impl<'a, 'p> Copy<'a, 'p> {
         let (name, span) = (self.template.name_of(local).clone(), self.template.locals[local].span);
         let mut kind = self.kinds.get(&local).copied();
         if self.template.locals[local].kind == LocalKind::Family {
-            kind = kind.map(Kind::stack); // the family as a whole
+            kind = kind.map(Kind::stack); // The family as a whole.
         }
         let names = self.variables((name, span), LocalKind::Defined { equation }, kind);
         self.bind(local, names.clone());
@@ -367,8 +367,8 @@ impl<'a, 'p> Copy<'a, 'p> {
         Some(made)
     }
 
-    /// The families that are used as a whole, each with the variable that is their stack, and where it is used. The
-    /// equations follow those that are planned.
+    /// The families that are used as a whole, each with the variable for its stack and the place of its use. The
+    /// equations of the stacks come after the `planned` ones.
     fn stacks(&mut self, planned: usize) -> Vec<(Local, Value<Local>, Span)> {
         let template = Arc::clone(&self.template);
         let mut whole: IndexMap<Local, Span> = IndexMap::new();
@@ -391,14 +391,14 @@ impl<'a, 'p> Copy<'a, 'p> {
         stacks.collect()
     }
 
-    /// The state that a family is defined in.
+    /// The state in which a family is defined.
     fn family_state(&self, family: Local) -> Option<usize> {
         let defines =
             |at: usize| self.template.equations[at].lhs.iter().any(|(local, _)| *local == Some(family));
         self.template.states().find(|(at, _)| defines(*at)).map(|(_, state)| state)
     }
 
-    /// Named dimensions, and names that nothing defines.
+    /// Adds the named dimensions, and the names that nothing defines.
     fn remaining_names(&mut self) {
         let template = Arc::clone(&self.template);
         for (local, data) in template.locals.iter_enumerated() {
@@ -409,7 +409,7 @@ impl<'a, 'p> Copy<'a, 'p> {
         }
     }
 
-    /// Copies the written types and clocks.
+    /// Copies the declared types and clocks.
     fn declarations(&mut self, planned: &[Planned]) {
         let template = Arc::clone(&self.template);
         for (local, made) in self.map.clone() {
@@ -467,7 +467,7 @@ impl<'a, 'p> Copy<'a, 'p> {
         (self.index, self.member) = (None, None);
     }
 
-    /// All members of a family, or of one field of it, stacked.
+    /// The stack of all members of a family, or of one field of them.
     pub(super) fn stack(&mut self, family: Local, part: usize, span: Span) -> ExprKind {
         let members = self.members.get(&family).cloned().unwrap_or_default();
         let count = i64::try_from(members.len()).unwrap_or(i64::MAX);
@@ -481,7 +481,7 @@ impl<'a, 'p> Copy<'a, 'p> {
         self.stacked(&parts.collect::<Vec<_>>(), span)
     }
 
-    /// Variables, stacked along a new first axis.
+    /// The stack of variables along a new first axis.
     pub(super) fn stacked(&mut self, parts: &[Local], span: Span) -> ExprKind {
         if parts.is_empty() {
             if !self.unknown {
@@ -497,7 +497,7 @@ impl<'a, 'p> Copy<'a, 'p> {
         ExprKind::Builtin { which: Builtin::Stack, args }
     }
 
-    /// The value of an expression of the template.
+    /// The value of an expression of the template, evaluated early.
     pub(super) fn early(&self, expr: ExprId) -> Early<StaticValue> {
         let template = &*self.template;
         let read = |local: Local, span: Span| match template.locals[local].kind {
@@ -525,7 +525,7 @@ impl<'a, 'p> Copy<'a, 'p> {
         Evaluator { node: template, read: &read, steps: Cell::new(0) }.eval(expr)
     }
 
-    /// A value that decides which copies are made; `None` if it is not known, which is reported if it is in error.
+    /// An int that determines which copies are made; `None` if it is not known. An error in it is reported.
     pub(super) fn needed_int(&mut self, expr: ExprId, what: &str) -> Option<i64> {
         let span = self.template.exprs[expr].span;
         match self.early(expr).and_then(|value| int(&value, span)) {
@@ -533,9 +533,9 @@ impl<'a, 'p> Copy<'a, 'p> {
             Err(why) => {
                 match why {
                     Why::Unknown => {}
-                    // What an equation in error would have made static may be taken for a stream.
+                    // An equation in error may look like a stream although it was meant to be static.
                     Why::Stream(_) if self.is_broken() => {}
-                    // The type of an input is the cause of all of them.
+                    // All such errors have the same cause, the declared type of an input.
                     Why::Stream(_) if self.unknown && typed_input(&self.template, expr).is_some() => {}
                     Why::Stream(at) => {
                         let typed = typed_input(&self.template, expr);
@@ -550,7 +550,7 @@ impl<'a, 'p> Copy<'a, 'p> {
         }
     }
 
-    /// A named dimension of the node that runs in an expression.
+    /// A named dimension of the root node that an expression contains.
     fn root_size(&self, expr: ExprId) -> Option<&str> {
         match self.template.exprs[expr].kind {
             ExprKind::Local(local) => {
@@ -561,12 +561,12 @@ impl<'a, 'p> Copy<'a, 'p> {
         }
     }
 
-    /// Whether something in the template is in error, which is reported.
+    /// Whether part of the template is in error, which is reported.
     pub(super) fn is_broken(&self) -> bool {
         self.template.exprs.iter().any(|expr| matches!(expr.kind, ExprKind::Error(_)))
     }
 
-    /// The choice of an `if` that is decided now; `None` if its condition is a stream.
+    /// The selected branch of an `if` that is decided early; `None` if its condition is a stream.
     pub(super) fn choice(&mut self, structure: &Structure) -> Option<ExprId> {
         let Structure::Choose { cond, then, other } = *structure else { return None };
         match self.early(cond) {

@@ -1,4 +1,4 @@
-//! Variables of a copy and their equations: the types of fields, checked inputs, one equation for each field.
+//! Defines the variables of a copy: types of fields, checked inputs, one equation per field.
 
 use std::sync::Arc;
 
@@ -15,8 +15,9 @@ use crate::hir::{
 };
 
 impl Copy<'_, '_> {
-    /// Gives a variable the type of a field. The named dimensions of a record are those of each input of its type;
-    /// elsewhere a type that has one says only what the elements are, and so does that of a stack.
+    /// Gives a variable the type of a field. Each input of a record type has its own named dimensions of the record.
+    /// For other variables, a type with named dimensions only determines the element type; so does the type of a field
+    /// of a stack.
     pub(super) fn field_type(
         &mut self,
         record: &Node,
@@ -41,7 +42,7 @@ impl Copy<'_, '_> {
         }
     }
 
-    /// An entry of the shape of a field; `None` if it has a named dimension, and `of` names no input.
+    /// An entry of the shape of a field; `None` if it contains a named dimension and `of` does not name an input.
     fn dimension(&mut self, record: &Node, item: &Item, of: Option<&str>) -> Option<Item> {
         match *item {
             Item::Splice(dim, span) => Some(Item::Splice(self.record_dim(record, dim, of?), span)),
@@ -49,7 +50,7 @@ impl Copy<'_, '_> {
         }
     }
 
-    /// A size in the shape of a field.
+    /// A size in the shape of a field; `None` as above.
     fn size(&mut self, record: &Node, expr: ExprId, of: Option<&str>) -> Option<ExprId> {
         let span = record.exprs[expr].span;
         let kind = match &record.exprs[expr].kind {
@@ -71,7 +72,7 @@ impl Copy<'_, '_> {
                 | LocalKind::Family
                 | LocalKind::Index => return None,
             },
-            _ => return None, // a shape is arithmetic on names and numbers
+            _ => return None, // A shape contains only arithmetic on names and numbers.
         };
         Some(self.push(kind, span))
     }
@@ -89,8 +90,8 @@ impl Copy<'_, '_> {
         self.locals.push(data)
     }
 
-    /// Replaces the inputs of the node that runs that are cases by what is checked to be a case, since data may hold
-    /// any int.
+    /// Replaces each input of the root node that is a case by an expression that checks it to be a case, because data
+    /// may contain any int.
     pub(super) fn checked_inputs(&mut self, formals: &[Local], equations: &mut Vec<Equation>) {
         if !self.env.is_root {
             return;
@@ -122,7 +123,7 @@ impl Copy<'_, '_> {
         }
     }
 
-    /// The equations by which variables get the value of a right side.
+    /// Adds the equations that give variables the value of a right side.
     pub(super) fn define_by(
         &mut self,
         made: Made,
@@ -139,7 +140,7 @@ impl Copy<'_, '_> {
                 [(Some(names), at)] => return self.define_fields(names, value, (*at, equation), equations),
                 _ => match value {
                     Value::One(rhs) => {
-                        // what reads them has no error of its own
+                        // Expressions that read these variables report no errors of their own.
                         for (names, _) in lhs {
                             names.iter().flat_map(Value::leaves).for_each(|local| {
                                 self.locals[local].kind = LocalKind::Undefined;
@@ -173,7 +174,7 @@ impl Copy<'_, '_> {
         equations.push(Equation { lhs, rhs, span, family: None });
     }
 
-    /// One equation for each variable of a record, or the only one.
+    /// Adds one equation for each variable of a record, or one equation for a value.
     fn define_fields(
         &mut self,
         names: &Value<Local>,
@@ -189,7 +190,7 @@ impl Copy<'_, '_> {
             (Value::One(_), Value::Record(..)) | (Value::Record(..), Value::One(_)) => false,
         };
         if alike {
-            // what reads a variable in error has no error of its own
+            // Expressions that read a variable in error report no errors of their own.
             for (local, value) in locals.iter().zip(&values) {
                 if matches!(self.exprs[*value].kind, ExprKind::Error(_)) {
                     self.locals[*local].kind = LocalKind::Undefined;
@@ -212,7 +213,7 @@ impl Copy<'_, '_> {
         }
     }
 
-    /// `h = stack(0, h[0], h[1], ..)`
+    /// Adds the equations `h = stack(0, h[0], h[1], ..)`.
     pub(super) fn stack_equations(
         &mut self,
         family: Local,

@@ -12,17 +12,17 @@ use crate::hir::Structure;
 use crate::hir::{ExprId, ExprKind, Index, Item, Local, LocalKind, Node};
 use crate::statics::{self, Failure, arith};
 
-/// How deeply expressions may be nested, those of names that are followed included.
+/// The greatest depth of nested expressions, including those of names that are followed.
 const MAX_DEPTH: usize = 512;
-/// The most expressions that are evaluated for one value.
+/// The most expressions that are evaluated to find one value.
 const MAX_STEPS: usize = 1 << 20;
 
-/// Why an expression has no value yet.
+/// The reason why an expression has no value yet.
 #[derive(Clone, Debug)]
 pub(super) enum Why {
     /// It depends on a value that is not set, or on something in error.
     Unknown,
-    /// It is a stream, or depends on the shape of one: there.
+    /// It is a stream, or depends on the shape of a stream, at this place.
     Stream(Span),
     /// It is in error.
     Bad(Box<Diagnostic>),
@@ -42,9 +42,9 @@ pub(super) type Early<T> = Result<T, Why>;
 /// Evaluates the expressions of a node.
 pub(super) struct Evaluator<'a> {
     pub(super) node: &'a Node,
-    /// The values of names that no equation defines.
+    /// Returns the values of names that no equation defines.
     pub(super) read: &'a dyn Fn(Local, Span) -> Early<StaticValue>,
-    /// How many expressions were evaluated.
+    /// The number of expressions evaluated so far.
     pub(super) steps: Cell<usize>,
 }
 
@@ -160,7 +160,7 @@ impl Evaluator<'_> {
     }
 }
 
-/// A value that must be an int.
+/// The value as an int; an error if it is not an int.
 pub(super) fn int(value: &StaticValue, span: Span) -> Early<i64> {
     match value {
         StaticValue::Int(i) => Ok(*i),
@@ -172,8 +172,8 @@ fn bad(d: Diagnostic) -> Why {
     Why::Bad(Box::new(d))
 }
 
-/// A value that is not known when copies are made.
-/// `typed` is an input that is static without its type, `size` a named dimension of the node that runs.
+/// The error that a value is not known when copies are made. `typed` is an input that would be static without its type;
+/// `size` is a named dimension of the root node.
 pub(super) fn not_known(
     what: &str,
     place: Span,
@@ -197,7 +197,7 @@ pub(super) fn not_known(
     d.help("pass the number as a static parameter, `node f(n, x)`, or make it a constant: `const n = 3;`")
 }
 
-/// An input in an expression that would be static without its type: its name and declaration.
+/// An input in an expression that would be static without its declared type: its name and declaration.
 pub(super) fn typed_input(template: &Node, expr: ExprId) -> Option<(&str, Span)> {
     match template.exprs[expr].kind {
         ExprKind::Local(local) => {

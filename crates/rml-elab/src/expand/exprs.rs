@@ -16,11 +16,11 @@ use crate::hir::Structure;
 use crate::hir::{Expr, ExprId, ExprKind, Index, Item, Local, LocalKind, SourceId};
 use crate::statics::arith;
 
-/// How many names of constants are followed to a case.
+/// The greatest number of names of constants that are followed to find a case.
 const MAX_NAMES: usize = 16;
 
 impl Copy<'_, '_> {
-    /// The right side of an equation with that many results: a call, or a value.
+    /// Expands the right side of an equation with `results` results: a call, or a value.
     pub(super) fn top(&mut self, id: ExprId, results: usize) -> Made {
         let template = Arc::clone(&self.template);
         let expr = &template.exprs[id];
@@ -35,7 +35,7 @@ impl Copy<'_, '_> {
         }
     }
 
-    /// An expression of the template that is one value.
+    /// Expands an expression of the template that is one value, not a record.
     pub(super) fn expr(&mut self, id: ExprId) -> ExprId {
         match self.value(id) {
             Value::One(value) => value,
@@ -47,7 +47,7 @@ impl Copy<'_, '_> {
         }
     }
 
-    /// An expression of the template.
+    /// Expands an expression of the template.
     pub(super) fn value(&mut self, id: ExprId) -> Value<ExprId> {
         let template = Arc::clone(&self.template);
         let span = template.exprs[id].span;
@@ -73,7 +73,7 @@ impl Copy<'_, '_> {
         }
     }
 
-    /// A call as an operand.
+    /// Expands a call that is an operand.
     fn operand(&mut self, made: Made, span: Span) -> Value<ExprId> {
         match made {
             Made::Call(call, kinds) => self.called(call, &kinds, span),
@@ -81,7 +81,7 @@ impl Copy<'_, '_> {
         }
     }
 
-    /// An expression of the template that is no record.
+    /// Expands an expression of the template that is not a record.
     pub(super) fn plain(&mut self, id: ExprId) -> ExprId {
         let template = Arc::clone(&self.template);
         let expr = &template.exprs[id];
@@ -143,7 +143,7 @@ impl Copy<'_, '_> {
         ExprKind::If { cond: self.expr(cond), then: self.expr(then), other: self.expr(other) }
     }
 
-    /// What only templates have; `Err` with an expression that takes its place.
+    /// Expands forms that only templates have. `Err` contains an expression that replaces the form.
     fn structure(&mut self, structure: &Structure, span: Span) -> Result<ExprKind, ExprId> {
         Ok(match structure {
             Structure::Member { family, index } => match self.member_names(*family, *index, span) {
@@ -151,7 +151,7 @@ impl Copy<'_, '_> {
                 Some(Value::Record(..)) | None => ExprKind::Error(Vec::new()),
             },
             Structure::Members { family, part } => self.members_of(*family, part, span),
-            Structure::Share { .. } => ExprKind::Error(Vec::new()), // not an operand
+            Structure::Share { .. } => ExprKind::Error(Vec::new()), // Not an operand.
             Structure::Params { of, path } => return Err(self.params(*of, path, span)),
             Structure::Apply(_)
             | Structure::Match { .. }
@@ -172,7 +172,7 @@ impl Copy<'_, '_> {
         })
     }
 
-    /// A name: those of static values are replaced by these.
+    /// Expands a name: a static name is replaced by its value.
     fn local(&mut self, local: Local, expr: ExprId, span: Span) -> ExprId {
         let kind = match self.template.locals[local].kind {
             LocalKind::Index | LocalKind::Constant(_) => match self.static_name(local) {
@@ -198,7 +198,7 @@ impl Copy<'_, '_> {
         self.push(kind, span)
     }
 
-    /// The value of a variable that is a constant, where it would be sampled.
+    /// The value of a variable that is a constant, where the variable would have to be sampled.
     fn constant_value(&self, local: Local, made: Local, expr: ExprId) -> Option<StaticValue> {
         let is_defined = matches!(self.template.locals[local].kind, LocalKind::Defined { .. });
         let is_record = self.kinds.contains_key(&local);
@@ -208,16 +208,16 @@ impl Copy<'_, '_> {
         value.filter(|_| is_defined && sampled && is_stream && !is_record)
     }
 
-    /// The enumeration of a variable that is defined to be a case.
+    /// The enumeration, if a variable is defined to be a case.
     fn case_of(&self, local: Local) -> Option<SourceId> {
         let LocalKind::Defined { equation } = self.template.locals[local].kind else { return None };
         match self.template.exprs[self.template.equations.get(equation)?.rhs].kind {
             ExprKind::Local(constant) => self.enum_of(constant),
-            _ => None, // no other form is a case that is known
+            _ => None, // Other forms are not known to be cases.
         }
     }
 
-    /// The operand of `shape`, a name: its shape is that of the name in any branch.
+    /// Expands a name that is the operand of `shape`; its shape is the same in all branches.
     fn name(&mut self, arg: ExprId) -> ExprId {
         match self.template.exprs[arg].kind {
             ExprKind::Local(local) if !self.kinds.contains_key(&local) => {
@@ -229,7 +229,7 @@ impl Copy<'_, '_> {
         }
     }
 
-    /// The enumeration of a constant that is a case, or another name of one.
+    /// The enumeration of a constant that is a case, or another name of a case.
     pub(super) fn enum_of(&self, local: Local) -> Option<SourceId> {
         let LocalKind::Constant(mut id) = self.template.locals[local].kind else { return None };
         for _ in 0..MAX_NAMES {
@@ -244,7 +244,7 @@ impl Copy<'_, '_> {
         None
     }
 
-    /// A value as it would be written, a case of an enumeration if one is given.
+    /// A static value as a literal; a case if an enumeration is given.
     pub(super) fn literal_of(&mut self, value: &StaticValue, of: Option<SourceId>, span: Span) -> ExprId {
         let kind = self.literal(value, span);
         let id = self.push(kind, span);
@@ -270,7 +270,7 @@ impl Copy<'_, '_> {
         }
     }
 
-    /// A value as it would be written.
+    /// A static value as an expression.
     pub(super) fn literal(&mut self, value: &StaticValue, span: Span) -> ExprKind {
         let positive = match value {
             StaticValue::Bool(b) => return ExprKind::Literal(Literal::Bool(*b)),
@@ -329,8 +329,8 @@ impl Copy<'_, '_> {
         }
     }
 
-    /// Refuses an entry, or the bound of a slice, that is computed by the index of a family and is negative: only a
-    /// written number counts from the end.
+    /// Refuses a negative entry, or bound of a slice, that is computed from the index of a family: only a literal
+    /// number may count from the end.
     fn counted_from_the_end(&mut self, entry: ExprId) {
         let Some((index, k)) = self.index.filter(|(index, _)| self.reads(entry, *index)) else { return };
         if let Ok(StaticValue::Int(at)) = self.early(entry)
@@ -345,7 +345,7 @@ impl Copy<'_, '_> {
         }
     }
 
-    /// Whether an expression of the template reads that variable.
+    /// Whether an expression of the template reads the variable `local`.
     fn reads(&self, id: ExprId, local: Local) -> bool {
         match &self.template.exprs[id].kind {
             ExprKind::Local(read) => *read == local,

@@ -1,7 +1,8 @@
-//! The states of automata in a copy: in which branches their equations run, and what restarts their delays.
+//! The states of automata in a copy: the branches in which their equations run, and the flags that restart their
+//! delays.
 //!
-//! A state has a *flag* that is true in the cycle in which it restarts. The flags of a delay, and of a call, are
-//! noted here; [`restarts`](crate::restarts) restarts the delay by them when clocks are known.
+//! A state has a *flag* that is true in the cycle in which it restarts. This module notes the flags of each delay and
+//! call; [`restarts`](crate::restarts) uses them once clocks are known.
 
 use std::sync::Arc;
 
@@ -13,7 +14,7 @@ use crate::hir::Target as Written;
 use crate::hir::{ExprKind, Local, SourceId, Structure};
 
 impl Copy<'_, '_> {
-    /// Enters the state that an equation of the template stands in, or leaves all states.
+    /// Enters the state that contains an equation of the template, or leaves all states.
     pub(super) fn enter(&mut self, state: Option<usize>) {
         let template = Arc::clone(&self.template);
         self.branches.open.clear();
@@ -35,7 +36,7 @@ impl Copy<'_, '_> {
         self.member = state.map(|state| template.state(state).path.clone());
     }
 
-    /// Notes how many branches are open where a variable of the template is defined.
+    /// Notes the number of branches that are open where a variable of the template is defined.
     pub(super) fn defined_in(&mut self, state: Option<usize>, made: Vec<Local>) {
         let (mut depth, mut next) = (0, state);
         while let Some(at) = next {
@@ -53,13 +54,13 @@ impl Copy<'_, '_> {
         }
     }
 
-    /// What restarts the delays of an expression, each on the clock of what it restarts: the node, or a state.
+    /// The flags that restart the delays of an expression. Each is on the clock of the node or state that it restarts.
     pub(super) fn flags(&mut self, span: Span) -> Vec<Local> {
         let flags = self.flags.clone();
         flags.into_iter().map(|flag| self.flag(flag, span)).collect()
     }
 
-    /// A flag in the state that it restarts.
+    /// A flag, on the clock of the state that it restarts.
     fn flag(&mut self, (local, depth): Flag, span: Span) -> Local {
         if depth <= self.depth_of(local) {
             return local;
@@ -91,6 +92,6 @@ pub(super) fn callee(kind: &ExprKind) -> Option<SourceId> {
             Written::Source(id) => Some(id),
             Written::Formal(_) | Written::Builtin(_) => None,
         },
-        _ => None, // the other forms name variables only
+        _ => None, // The other forms name only variables.
     }
 }

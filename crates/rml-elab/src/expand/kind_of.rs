@@ -1,4 +1,4 @@
-//! Which names and expressions of a template are records.
+//! Determines which names and expressions of a template are records.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ use crate::scope::Program;
 #[derive(Clone, Copy)]
 enum Port {
     Record(Kind),
-    /// A value; whether it is a num, if its type is written.
+    /// A value. If its type is written: whether it is a num.
     Plain(Option<bool>),
 }
 
@@ -91,7 +91,7 @@ impl Copying<'_, '_> {
         }
     }
 
-    /// The kinds of the results of a call of a node or adjoint with `results` results.
+    /// The kinds of the results of a call of a node or adjoint, of which `results` are used.
     pub(super) fn outputs(&self, callee: SourceId, order: u8, results: usize) -> Vec<Option<Kind>> {
         let program = self.program();
         let node = &program.nodes[callee];
@@ -133,7 +133,7 @@ impl Copying<'_, '_> {
         outputs.into_iter().map(kind).collect()
     }
 
-    /// Which record an expression of the template is.
+    /// The record kind of an expression of the template, if it is a record.
     pub(super) fn kind(&self, expr: ExprId) -> Option<Kind> {
         if self.kinds.is_empty() && self.program().scopes.records.is_empty() {
             return None;
@@ -187,7 +187,7 @@ impl Copying<'_, '_> {
     }
 }
 
-/// The kinds of the results of a call, which runs along an axis or not.
+/// The kinds of the results of a call: stacked if the call runs along an axis.
 pub(super) fn stacked_if(is_along: bool, kinds: Vec<Option<Kind>>) -> Vec<Option<Kind>> {
     match is_along {
         true => kinds.into_iter().map(|kind| kind.map(Kind::stack)).collect(),

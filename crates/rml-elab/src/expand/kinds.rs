@@ -1,4 +1,4 @@
-//! Decides which names are records and which are values.
+//! Kinds: records, their gradients, and stacks of them.
 
 use std::sync::Arc;
 
@@ -8,23 +8,23 @@ use rml_ir::DType;
 use crate::hir::{Element, Item, Local, LocalKind, Node, SourceId, TypeDecl};
 use crate::scope::Program;
 
-/// A record, or the gradient of one: the fields that are nums.
+/// A record, or its gradient, which has only the num fields.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Kind {
     pub(super) record: SourceId,
     pub(super) gradient: bool,
-    /// Whether it is a stack of several: its fields have an axis that the record does not declare.
+    /// Whether it is a stack of several records: then its fields have an axis that the record does not declare.
     pub(super) stacked: bool,
 }
 
-/// A stack has the fields of what is stacked.
+/// A stack is equal to its elements, because it has the same fields.
 impl PartialEq for Kind {
     fn eq(&self, other: &Self) -> bool {
         (self.record, self.gradient) == (other.record, other.gradient)
     }
 }
 
-/// One thing, or one for each field of a record.
+/// A single item, or one item for each field of a record.
 #[derive(Clone, Debug)]
 pub(super) enum Value<T> {
     One(T),
@@ -32,7 +32,7 @@ pub(super) enum Value<T> {
 }
 
 impl<T: Clone> Value<T> {
-    /// All in it, in the order of the fields.
+    /// All items, in the order of the fields.
     pub(super) fn leaves(&self) -> Vec<T> {
         match self {
             Value::One(one) => vec![one.clone()],
@@ -40,7 +40,7 @@ impl<T: Clone> Value<T> {
         }
     }
 
-    /// Puts a thing in the place of another one.
+    /// Replaces an item by another one.
     pub(super) fn replace(&mut self, one: T, by: T)
     where
         T: PartialEq + Copy,
@@ -65,12 +65,12 @@ impl Kind {
         Kind { record, gradient: false, stacked: false }
     }
 
-    /// Several of them, stacked.
+    /// A stack of such records.
     pub(super) fn stack(self) -> Self {
         Kind { stacked: true, ..self }
     }
 
-    /// Its gradient; `None` if no field is a num.
+    /// The kind of its gradient; `None` if no field is a num.
     pub(super) fn gradient(self, program: &Program) -> Option<Self> {
         let all = Kind { gradient: true, ..self };
         let fields = |kind: Kind| kind.fields(program).len();
@@ -89,7 +89,7 @@ impl Kind {
         })
     }
 
-    /// Its fields, by the inputs of the record, with the kind of those that are records.
+    /// Its fields, as inputs of the record; with a kind if the field is itself a record.
     pub(super) fn fields(self, program: &Program) -> Vec<(Local, Option<Kind>)> {
         let node = &program.nodes[self.record];
         let fields = node.formals.iter().filter_map(|&field| match declared(node, field) {
@@ -106,7 +106,7 @@ impl Kind {
         fields.collect()
     }
 
-    /// How many variables it is.
+    /// The number of variables for such a record.
     pub(super) fn size(self, program: &Program) -> usize {
         self.fields(program).iter().map(|(_, kind)| kind.map_or(1, |kind| kind.size(program))).sum()
     }
@@ -121,7 +121,7 @@ pub(super) fn declared(node: &Node, local: Local) -> Option<Kind> {
     node.locals[local].types.iter().find_map(kind)
 }
 
-/// Whether a name is a num, if that is written.
+/// Whether a name is a num, if its type is written.
 pub(super) fn is_num(node: &Node, local: Local) -> Option<bool> {
     Some(node.locals[local].types.first()?.element.dtype() == Some(DType::Num))
 }

@@ -1,10 +1,11 @@
-//! Copies of templates without structure: static names are replaced by their values, and an equation with an index by
-//! one for each index ([ADR 44](../../../docs/adr/0044-structure.md)).
+//! Makes copies of templates that have no structure: static names are replaced by their values, and an equation with an
+//! index becomes one equation for each index ([ADR 44](../../../docs/adr/0044-structure.md)).
 //!
-//! A copy is made for each distinct template with its nodes and static values. It is an ordinary node, and the tree
-//! of instances and all that follows treat it like any other. A node that is no template is not copied.
+//! There is one copy for each distinct combination of a template, its node arguments and its static values. A copy is
+//! an ordinary node; the tree of instances and all later stages treat it as such. Nodes that are not templates are not
+//! copied.
 //!
-//! What decides how many copies there are is evaluated here ([`early`]), before any shape is known.
+//! Values that determine the number of copies are evaluated here ([`early`]), before any shape is known.
 
 mod advice;
 mod along;
@@ -46,42 +47,42 @@ pub(crate) use kinds::dimensions;
 use rules::Updating;
 use value::{Key, NodeValue};
 
-/// The most copies of templates.
+/// The most copies of templates in a program.
 const MAX_COPIES: usize = 20_000;
-/// The most equations with an index that all copies have together.
+/// The most equations with an index in all copies together.
 const MAX_EQUATIONS: usize = 200_000;
 
-/// A program with the copies of its templates that were asked for.
+/// A program with the copies of its templates that were requested.
 #[derive(Debug)]
 pub(crate) struct Expansion<'p> {
-    /// The program as it is written.
+    /// The program as written.
     pub(crate) original: &'p Program,
     /// The program with its copies, which come after the nodes of the source.
     pub(crate) program: Program,
-    /// Which node each copy is one of.
+    /// The template of each copy.
     templates: Vec<SourceId>,
     constants: IndexMap<SourceId, Result<StaticValue, Why>>,
     known: IndexMap<Key, SourceId>,
     queue: Vec<Job>,
-    /// How many equations with an index all copies have.
+    /// The number of equations with an index in all copies.
     equations: usize,
-    /// Whether nodes have delays.
+    /// Whether a node has delays, for nodes checked so far.
     delayed: IndexMap<SourceId, bool>,
-    /// The nodes that update parameters by `by`, from number 1 on.
+    /// The nodes given after `by`, which update parameters; numbered from 1.
     pub(crate) rules: Vec<Updating>,
-    /// Whether nodes have parameters.
+    /// Whether a node has parameters, for nodes checked so far.
     training: IndexMap<SourceId, bool>,
 }
 
-/// A copy that is asked for.
+/// A copy that has been requested.
 #[derive(Debug)]
 struct Job {
     id: SourceId,
     template: SourceId,
     env: Env,
-    /// How many copies it stands in.
+    /// The depth of nesting of copies.
     depth: usize,
-    /// The user's call that it is made for, and what that calls.
+    /// The user's call that needs the copy, and the name of the callee there.
     via: Option<(Span, Arc<str>)>,
     /// The call of the template by another node.
     first: Option<Span>,
@@ -90,24 +91,25 @@ struct Job {
 /// The meaning of the static names of a copy.
 #[derive(Clone, Debug, Default)]
 struct Env {
-    /// By position of the formal.
+    /// The values of node formals, by position.
     nodes: IndexMap<usize, NodeValue>,
     values: IndexMap<usize, Result<StaticValue, Why>>,
-    /// Named dimensions of the node that runs.
+    /// The named dimensions of the root node.
     dims: IndexMap<String, StaticValue>,
-    /// Whether it has one more input, by which its delays restart.
+    /// Whether it has an additional input by which its delays restart.
     restarts: bool,
-    /// How many of its adjoints, the first ones, hold its parameters, and those of what it calls.
+    /// The number of its first adjoints that hold its parameters and those of nodes that it calls, instead of updating
+    /// them.
     held: u8,
     /// The rule that updates its parameters and those of nodes that it calls, if that is not `diff_param`.
     rule: Option<Rule>,
-    /// Whether it is the node that runs, whose inputs may be anything.
+    /// Whether it is the root node, whose inputs may be any values.
     is_root: bool,
 }
 
 impl<'p> Expansion<'p> {
-    /// A program without copies, whose constants have the values that the options give them unless `root` has a
-    /// parameter of that name.
+    /// A program without copies. Its constants have the values given by the options, unless `root` has a parameter with
+    /// the same name.
     pub(crate) fn new(
         original: &'p Program,
         options: &Options,
@@ -129,13 +131,14 @@ impl<'p> Expansion<'p> {
         }
     }
 
-    /// The node in the source of which a node is a copy; the node itself if it is none.
+    /// The source node of which a node is a copy; the node itself if it is not a copy.
     pub(crate) fn written(&self, id: SourceId) -> SourceId {
         let copy = (id.0 as usize).checked_sub(self.original.nodes.len());
         copy.and_then(|copy| self.templates.get(copy).copied()).unwrap_or(id)
     }
 
-    /// The root with its copies made. `None` if it cannot run, which is reported.
+    /// Makes the copies that the root needs, and returns the root in terms of them. `None` if it cannot run, which is
+    /// reported.
     pub(crate) fn root(&mut self, mut spec: RootSpec, report: &mut Report) -> Option<RootSpec> {
         let template = Arc::clone(&self.program.nodes[spec.source]);
         if !template.template {
@@ -157,7 +160,7 @@ impl<'p> Expansion<'p> {
         let is_value = |formal: &Local| template.locals[*formal].kind != LocalKind::Node;
         let env = Env { values: values.collect(), dims: spec.dims.clone(), is_root: true, ..Env::default() };
         let givens = spec.givens.iter().zip(&template.formals).filter(|(_, formal)| is_value(formal));
-        // a record is an input for each of its fields
+        // A record is one input for each of its fields.
         let size =
             |formal: &Local| kinds::declared(&template, *formal).map_or(1, |kind| kind.size(&self.program));
         spec.givens = givens.flat_map(|(given, formal)| vec![given.clone(); size(formal)]).collect();
@@ -182,7 +185,7 @@ impl<'p> Expansion<'p> {
         Some(spec)
     }
 
-    /// The copy of a template; the node itself if it is none.
+    /// The id of the copy of a template; the node itself if no copy is needed.
     fn request(
         &mut self,
         template: SourceId,
@@ -206,8 +209,8 @@ impl<'p> Expansion<'p> {
         id
     }
 
-    /// Makes the copies that are asked for, and those that they ask for; whether something is missing because a value
-    /// is not known. `None` if they do not end, which is reported.
+    /// Makes the requested copies, and those that they request in turn. Returns whether parts are missing because a
+    /// value is not known; `None` if the requests do not end, which is reported.
     fn run(&mut self, report: &mut Report) -> Option<bool> {
         let mut made: IndexMap<SourceId, Node> = IndexMap::new();
         let mut unknown = false;
@@ -227,7 +230,7 @@ impl<'p> Expansion<'p> {
         Some(unknown)
     }
 
-    /// Finds the roles of the names of copies, callees first.
+    /// Determines the roles of names in the copies, callees first.
     fn finish(&mut self, mut made: IndexMap<SourceId, Node>, report: &mut Report) {
         let calls: IndexMap<SourceId, Vec<(SourceId, Span, ExprId)>> =
             made.iter().map(|(id, node)| (*id, callees(node))).collect();
@@ -250,12 +253,12 @@ impl<'p> Expansion<'p> {
     }
 }
 
-/// Whether a node takes nodes, so that it cannot run by itself.
+/// Whether a node has node formals, so that it cannot run by itself.
 pub(crate) fn takes_nodes(node: &Node) -> bool {
     node.formals.iter().any(|formal| node.locals[*formal].kind == LocalKind::Node)
 }
 
-/// More copies than that are too many for one equation.
+/// The error that an equation would be repeated too often.
 fn too_many(span: Span, found: i64) -> Diagnostic {
     Diagnostic::error(codes::STATIC_VALUE, "an equation is repeated too often")
         .label(span, format!("{found} times"))

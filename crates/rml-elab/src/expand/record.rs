@@ -14,7 +14,7 @@ use crate::hir::{
 };
 
 impl Copying<'_, '_> {
-    /// New variables of that name: one, or one for each field.
+    /// Adds variables with that name: one variable, or one for each field.
     pub(super) fn variables(
         &mut self,
         (name, span): (Arc<str>, Span),
@@ -38,7 +38,7 @@ impl Copying<'_, '_> {
         Value::Record(of, fields.collect())
     }
 
-    /// Variables as expressions.
+    /// Expressions that read the variables.
     pub(super) fn read(&mut self, names: &Value<Local>, span: Span) -> Value<ExprId> {
         match names {
             Value::One(local) => Value::One(self.sampled(*local, 0, span)),
@@ -49,7 +49,7 @@ impl Copying<'_, '_> {
         }
     }
 
-    /// `zeros_like` of each field. Only its type counts, whatever it is sampled by.
+    /// `zeros_like` of each field. Only the type of a field matters, so the branches that sample it are ignored.
     fn zeros_like(&mut self, names: &Value<Local>, span: Span) -> Value<ExprId> {
         match names {
             Value::One(local) => {
@@ -64,7 +64,7 @@ impl Copying<'_, '_> {
         }
     }
 
-    /// An expression of the template that is a record.
+    /// Expands an expression of the template that is a record.
     pub(super) fn record(&mut self, id: ExprId) -> Value<ExprId> {
         let template = Arc::clone(&self.template);
         let span = template.exprs[id].span;
@@ -131,7 +131,7 @@ impl Copying<'_, '_> {
         (self.value(id), self.template.exprs[id].span)
     }
 
-    /// A form that applies to each field of its operands, all with the same condition.
+    /// Expands a form that applies to each field of its operands, with the same condition for all fields.
     fn lifted(
         &mut self,
         id: ExprId,
@@ -153,7 +153,7 @@ impl Copying<'_, '_> {
         })
     }
 
-    /// A form that applies to each field of its operands, which are already there.
+    /// The same, for operands that are already expanded.
     pub(super) fn combined(
         &mut self,
         values: &[(Value<ExprId>, Span)],
@@ -187,7 +187,7 @@ impl Copying<'_, '_> {
         Value::Record(*kind, fields.collect())
     }
 
-    /// Values that must be alike are not.
+    /// Reports values that must have the same kind and do not.
     fn differ(
         &self,
         what: &str,
@@ -201,7 +201,7 @@ impl Copying<'_, '_> {
         d.help("make a record of its fields with the name of the record: `state(h, c)`")
     }
 
-    /// A variable is declared as something else than its equation gives.
+    /// Reports a variable whose declared kind differs from that of its equation.
     pub(super) fn misfit(
         &self,
         names: &Value<Local>,
@@ -212,7 +212,7 @@ impl Copying<'_, '_> {
         self.differ("this equation", (names.kind(), at), (value.kind(), span))
     }
 
-    /// A kind as messages name it.
+    /// The name of a kind in messages.
     pub(super) fn kind_text(&self, kind: Option<Kind>) -> String {
         match kind {
             None => "a value that is no record".to_owned(),
@@ -227,7 +227,7 @@ impl Copying<'_, '_> {
         }
     }
 
-    /// `state(h, c)`
+    /// Expands `state(h, c)`.
     pub(super) fn constructed(
         &mut self,
         record: SourceId,
@@ -258,7 +258,7 @@ impl Copying<'_, '_> {
         Value::Record(kind, made)
     }
 
-    /// The variables of an expression that is a name, a member, or a field of such.
+    /// The variables of an expression that is a name, a member, or a field of one of these.
     fn names_of(&self, id: ExprId) -> Option<Value<Local>> {
         let template = Arc::clone(&self.template);
         match &template.exprs[id].kind {
@@ -271,11 +271,11 @@ impl Copying<'_, '_> {
                 Value::Record(_, fields) => fields.into_iter().find(|(name, _)| name == field).map(|f| f.1),
                 Value::One(_) => None,
             },
-            _ => None, // all others are computed
+            _ => None, // All other forms are computed.
         }
     }
 
-    /// `s.h`
+    /// Expands `s.h`.
     pub(super) fn field(&mut self, id: ExprId, base: ExprId, field: &str, span: Span) -> Value<ExprId> {
         let at = self.template.exprs[base].span;
         if self.kind(base).is_some()
@@ -313,16 +313,16 @@ impl Copying<'_, '_> {
         }
     }
 
-    /// Whether an expression is in error, or a variable that is.
+    /// Whether an expression is in error, or reads a variable that is.
     pub(super) fn is_reported(&self, value: ExprId) -> bool {
         match &self.exprs[value].kind {
             ExprKind::Error(_) => true,
             ExprKind::Local(local) => self.locals[*local].kind == LocalKind::Undefined,
-            _ => false, // all others have a value
+            _ => false, // All other forms have a value.
         }
     }
 
-    /// A record where one value is expected.
+    /// Reports a record where one value is expected.
     pub(super) fn no_value(&mut self, value: &Value<ExprId>, span: Span, name: Option<&str>) -> ExprId {
         let parts = value.leaves();
         if parts.iter().any(|part| self.is_reported(*part)) {
@@ -341,7 +341,7 @@ impl Copying<'_, '_> {
         self.in_error(parts, span)
     }
 
-    /// Reports outputs that are records and not declared as such, since callers have to know.
+    /// Reports outputs that are records but are not declared as such; callers depend on the declaration.
     pub(super) fn undeclared_outputs(&mut self) {
         let template = Arc::clone(&self.template);
         for &output in &template.outputs {
@@ -362,7 +362,7 @@ impl Copying<'_, '_> {
         }
     }
 
-    /// An argument that must be of that kind; its values.
+    /// The values of an argument that must be of that kind.
     pub(super) fn fitting(
         &mut self,
         value: Value<ExprId>,
@@ -392,7 +392,7 @@ impl Copying<'_, '_> {
         (0..size).map(|_| self.in_error(Vec::new(), span)).collect()
     }
 
-    /// An expression in error.
+    /// Adds an expression in error.
     pub(super) fn in_error(&mut self, parts: Vec<ExprId>, span: Span) -> ExprId {
         self.push(ExprKind::Error(parts), span)
     }
@@ -407,7 +407,7 @@ impl Copying<'_, '_> {
         made
     }
 
-    /// The value of a call: one, or a record, whose fields get names.
+    /// The value of a call: an expression, or a record whose fields are new variables.
     pub(super) fn called(&mut self, call: Call, kinds: &[Option<Kind>], span: Span) -> Value<ExprId> {
         let name = self.program().nodes[call.callee].name.clone();
         let rhs = self.push(ExprKind::Call(Box::new(call)), span);
@@ -419,7 +419,7 @@ impl Copying<'_, '_> {
         self.here(&names, span)
     }
 
-    /// Variables of the clock that is looked at as expressions.
+    /// The variables as expressions; they are on the current clock.
     fn here(&mut self, names: &Value<Local>, span: Span) -> Value<ExprId> {
         match names {
             Value::One(local) => Value::One(self.push(ExprKind::Local(*local), span)),
@@ -431,7 +431,7 @@ impl Copying<'_, '_> {
     }
 }
 
-/// Something with a field is no record.
+/// The error that the operand of a field access is not a record.
 fn no_record(field: &str, at: Span, span: Span) -> Diagnostic {
     let d = Diagnostic::error(codes::RECORD_FIELD, format!("only a record has a field `{field}`"))
         .label(at, "this is no record")

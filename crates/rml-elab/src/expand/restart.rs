@@ -1,4 +1,4 @@
-//! `f(x) restart r` in a copy: which delays restart, and by what.
+//! `f(x) restart r` in a copy: the delays that restart, and the flags that restart them.
 
 use indexmap::IndexSet;
 use rml_base::Span;
@@ -36,7 +36,7 @@ impl Copy<'_, '_> {
 }
 
 impl Expansion<'_> {
-    /// Whether there is a delay in an instance of a node, or may be one.
+    /// Whether an instance of a node contains a delay, or may contain one.
     pub(super) fn has_delay(&mut self, id: SourceId) -> bool {
         if let Some(&known) = self.delayed.get(&id) {
             return known;
@@ -49,7 +49,7 @@ impl Expansion<'_> {
         found
     }
 
-    /// Whether a node, or one that an instance of it calls, has what is asked for.
+    /// Whether `has` returns true for a node, or for a node that an instance of it calls.
     pub(super) fn reaches(&self, id: SourceId, has: impl Fn(&Node) -> bool) -> bool {
         let (mut seen, mut at) = (IndexSet::from([id]), 0);
         while let Some(&id) = seen.get_index(at) {

@@ -1,5 +1,5 @@
-//! `f(x) by g` in a copy: `g` updates the parameters of what is called (PARAM-9). The call is one of a copy of `f` that
-//! says so, as are all calls in it that say nothing else. What updates is a node of its own,
+//! `f(x) by g` in a copy: `g` updates the parameters of the call (PARAM-9). The call becomes one of a copy of `f` with
+//! this rule, and so do all calls in it that have no rule of their own. The update is a separate node,
 //! `diff_param(init, bp, do)` with `o = g(init, bp, do)`.
 
 use std::sync::Arc;
@@ -17,27 +17,27 @@ use super::{Env, Expansion};
 use crate::builtins::Builtin;
 use crate::hir::{ExprId, ExprKind, Node, SourceId, Structure};
 
-/// The node that updates what no `by` is about.
+/// The name of the node that updates parameters without a `by`.
 const DEFAULT: &str = "diff_param";
-/// How many inputs of it stay open: the initial value, the condition, the gradient.
+/// The number of inputs of a rule that remain open: the initial value, the condition, the gradient.
 const INPUTS: usize = 3;
 
-/// A node that updates parameters.
+/// A node that updates parameters, given after `by`.
 #[derive(Debug)]
 pub(crate) struct Updating {
     /// A key that identifies it.
     key: String,
     pub(crate) name: Arc<str>,
-    /// The node `diff_param` that calls it.
+    /// The `diff_param` node that calls it.
     pub(crate) node: SourceId,
-    /// Its interface.
+    /// The place of its interface.
     interface: Span,
-    /// Where it is given.
+    /// The place where it is given.
     given: Span,
 }
 
 impl Copy<'_, '_> {
-    /// The node that an expression of the template says parameters are updated by. `None` if it is in error.
+    /// The rule that an expression of the template after `by` denotes. `None` if it is in error.
     pub(super) fn rule(&mut self, by: ExprId) -> Option<Rule> {
         let template = Arc::clone(&self.template);
         let ExprKind::Structure(Structure::Node(passed)) = &template.exprs[by].kind else { return None };
@@ -72,7 +72,7 @@ impl Copy<'_, '_> {
         Some(self.expansion.updating(value, &node, self.depth + 1))
     }
 
-    /// `param(k) by g`
+    /// Expands `param(k) by g`.
     pub(super) fn by(&mut self, param: ExprId, rule: ExprId) -> Value<ExprId> {
         let from = self.exprs.len();
         let value = self.value(param);
@@ -82,7 +82,7 @@ impl Copy<'_, '_> {
         value
     }
 
-    /// Notes what updates the parameters among the expressions from number `from` on, unless that is noted.
+    /// Notes the rule for the parameters among the expressions from position `from` on that have none yet.
     pub(super) fn updated(&mut self, from: usize, rule: Rule) {
         for (id, expr) in self.exprs.iter_enumerated().skip(from) {
             if matches!(expr.kind, ExprKind::Builtin { which: Builtin::Param, .. }) {
@@ -91,7 +91,7 @@ impl Copy<'_, '_> {
         }
     }
 
-    /// The rule that updates parameters in a call with these nodes; none if there is an error.
+    /// The rule that updates the parameters in a call with these nodes; `None` if there is an error.
     pub(super) fn rule_of(
         &mut self,
         callee: SourceId,
@@ -124,7 +124,7 @@ impl Copy<'_, '_> {
 }
 
 impl Expansion<'_> {
-    /// The number of a node that updates parameters.
+    /// The rule for a node that updates parameters.
     fn updating(&mut self, value: NodeValue, of: &Node, depth: usize) -> Rule {
         let key = value.to_string();
         let known = self.rules.iter().position(|rule| rule.key == key);
@@ -139,8 +139,8 @@ impl Expansion<'_> {
         Rule::from_index(at + 1)
     }
 
-    /// Gives a node that updates parameters the place of what it calls: parameters that one node of the source updates
-    /// are a group.
+    /// Gives an updating node the source place of the node that it calls, so that the parameters updated by one node of
+    /// the source form a group.
     pub(super) fn place(&self, id: SourceId, node: &mut Node) {
         let Some(rule) = self.rules.iter().find(|rule| rule.node == id) else { return };
         node.span = rule.interface;
@@ -148,7 +148,7 @@ impl Expansion<'_> {
         node.equations.iter_mut().for_each(|equation| equation.span = rule.given);
     }
 
-    /// Whether there is a parameter in an instance of a node, or may be one.
+    /// Whether an instance of a node contains a parameter, or may contain one.
     fn has_parameter(&mut self, id: SourceId) -> bool {
         if let Some(&known) = self.training.get(&id) {
             return known;
@@ -167,7 +167,7 @@ impl Expansion<'_> {
     }
 }
 
-/// What is given after `by` does not update parameters.
+/// The error that the operand of `by` is not a node that updates parameters.
 fn no_rule(value: &NodeValue, found: &str) -> Diagnostic {
     Diagnostic::error(codes::OVERRIDE_INTERFACE, "this node does not update parameters")
         .label(value.span, "after `by`")
@@ -175,14 +175,14 @@ fn no_rule(value: &NodeValue, found: &str) -> Diagnostic {
         .help("its inputs are the initial value, a bool, and the gradient where that is true: `node g(init, bp, do) -> (o)`, `adam(0.001, 0.9, 0.999, 0.00000001, _, _, _)`")
 }
 
-/// `by` after a call of a shared instance.
+/// The error that `by` follows a call of a shared instance.
 fn of_shared(span: Span) -> Diagnostic {
     Diagnostic::error(codes::SHARED_INSTANCE, "all calls of a shared instance have the same parameters")
         .label(span, "here, `by` says what updates them")
         .help("write it where the instance is shared: `share u = net by g;`")
 }
 
-/// `by` after a call without parameters.
+/// The error that `by` follows a call without parameters.
 fn no_parameter(name: &str, span: Span) -> Diagnostic {
     Diagnostic::warning(codes::UNUSED_OPTIMISER, format!("`{name}` has no parameters, so `by` updates none"))
         .label(span, "nothing is updated here")

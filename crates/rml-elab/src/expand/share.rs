@@ -1,4 +1,4 @@
-//! Shared instances in a copy: which node each is one of, and which calls are calls of it.
+//! Shared instances in a copy: the node of each, and the calls of each.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use super::value::{NodeValue, Target};
 use crate::hir::{Expr, ExprId, ExprKind, Local, Segment, Share, Structure, Target as Written};
 
 impl Copy<'_, '_> {
-    /// The node that a name stands for: an argument, or a shared instance.
+    /// The node that a name denotes: an argument, or a shared instance.
     pub(super) fn node_of(&self, local: Local) -> Option<&NodeValue> {
         match self.template.position(local) {
             Some(position) => self.env.nodes.get(&position),
@@ -31,7 +31,7 @@ impl Copy<'_, '_> {
             .collect()
     }
 
-    /// Finds the nodes that shared instances are instances of; each may take those before it.
+    /// Finds the nodes of the shared instances; each instance may pass earlier ones as arguments.
     pub(super) fn find_shares(&mut self) {
         let written = self.written_shares();
         let mut todo: Vec<usize> = (0..written.len()).collect();
@@ -50,7 +50,7 @@ impl Copy<'_, '_> {
                 break;
             }
         }
-        // what depends on an instance in error is left out
+        // Instances that depend on one in error are omitted.
         let circular = |copy: &Self, number: usize| {
             let names = copy.passed_names(written[number].1);
             names.iter().any(|l| todo.iter().any(|other| written[*other].0 == *l))
@@ -68,7 +68,7 @@ impl Copy<'_, '_> {
         }
     }
 
-    /// The names of nodes in a node that is passed.
+    /// The names of nodes in a node that is passed as an argument.
     fn passed_names(&self, expr: ExprId) -> Vec<Local> {
         let (mut found, mut todo) = (Vec::new(), vec![expr]);
         while let Some(expr) = todo.pop() {
@@ -121,7 +121,7 @@ impl Copy<'_, '_> {
         None
     }
 
-    /// The names of the shared instances, by number.
+    /// The names of the shared instances, by their numbers.
     pub(super) fn share_names(&self) -> Vec<(Arc<str>, Span)> {
         let name = |(local, ..): (Local, ExprId, Option<ExprId>)| {
             (self.template.name_of(local).clone(), self.template.locals[local].span)
@@ -129,7 +129,7 @@ impl Copy<'_, '_> {
         self.written_shares().into_iter().map(name).collect()
     }
 
-    /// `u.params.h[1].kernel`
+    /// Expands `u.params.h[1].kernel`.
     pub(super) fn params(&mut self, of: Local, path: &[Segment], span: Span) -> ExprId {
         let mut text = String::new();
         for segment in path {

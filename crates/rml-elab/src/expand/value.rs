@@ -1,4 +1,4 @@
-//! Static values that are nodes, and what tells copies from each other.
+//! Static values that are nodes, and the keys that distinguish copies.
 
 use std::fmt::{self, Display, Write as _};
 
@@ -13,26 +13,26 @@ use crate::hir::{Order, Share, SourceId};
 #[derive(Clone, Debug)]
 pub(super) struct NodeValue {
     pub(super) target: Target,
-    /// How often it is differentiated.
+    /// The order to which it is differentiated.
     pub(super) order: Order,
-    /// The arguments that are given; `None` = left open.
+    /// The arguments that are given; `None` for an open one.
     pub(super) given: Option<Vec<Option<Given>>>,
-    /// The shared instance that it is.
+    /// The shared instance, if it is one.
     pub(super) share: Option<Share>,
-    /// What updates the parameters of that.
+    /// The rule that updates the parameters of the shared instance.
     pub(super) rule: Option<Rule>,
-    /// Where it is passed.
+    /// The place where it is passed.
     pub(super) span: Span,
 }
 
-/// What is called.
+/// The callee.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Target {
     Source(SourceId),
     Builtin(Builtin),
 }
 
-/// An argument that is given with a node.
+/// An argument that is given together with a node.
 #[derive(Clone, Debug)]
 pub(super) enum Given {
     /// A value, and its enumeration if it is a case.
@@ -40,7 +40,7 @@ pub(super) enum Given {
     Node(NodeValue),
 }
 
-/// What tells copies from each other: the template, its nodes and its static values.
+/// The key that distinguishes copies: the template, its nodes and its static values.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub(super) struct Key(String);
 

@@ -10,20 +10,20 @@ use super::{ExprId, Local, Order, Share, SourceId};
 #[derive(Debug)]
 pub(crate) struct Call {
     pub(crate) callee: SourceId,
-    /// How often the callee is differentiated.
+    /// The order to which the callee is differentiated.
     pub(crate) order: Order,
     pub(crate) name_span: Span,
     pub(crate) args: Vec<ExprId>,
     pub(crate) clauses: Clauses,
-    /// The variable of a family that the path of the instance begins with.
+    /// The variable of a family with which the path of the instance begins.
     pub(crate) member: Option<Arc<str>>,
     /// In copies: the shared instance that is called.
     pub(crate) share: Option<Share>,
-    /// In copies: what restarts the delays of the callee, which has an input for it, its last one.
+    /// In copies: the flags that restart the delays of the callee, whose last input is the flag.
     pub(crate) restarts: Vec<Local>,
 }
 
-/// What a call says after its arguments.
+/// The clauses of a call after its arguments.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Clauses {
     /// `every end`
@@ -37,7 +37,7 @@ pub(crate) struct Clauses {
 }
 
 impl Clauses {
-    /// The expressions in it, but for axes.
+    /// The expressions in the clauses, except axes.
     pub(crate) fn values(&self) -> impl Iterator<Item = ExprId> {
         self.every.into_iter().chain(self.restart).chain(self.by)
     }
@@ -48,12 +48,12 @@ impl Clauses {
     }
 }
 
-/// What a call runs over: `along 0`, `along back (0, _)`.
+/// The axes that a call runs along: `along 0`, `along back (0, _)`.
 #[derive(Clone, Debug)]
 pub(crate) struct Along {
     /// For each argument, the axis of its entries; none if all entries get the whole argument. In templates, a single
-    /// axis is meant for all arguments.
+    /// axis applies to all arguments.
     pub(crate) axes: Vec<Option<ExprId>>,
-    /// From the last entry to the first one.
+    /// Whether it runs from the last entry to the first one.
     pub(crate) back: bool,
 }

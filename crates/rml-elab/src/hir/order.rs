@@ -1,24 +1,25 @@
-//! How often a node is differentiated.
+//! The order to which a node is differentiated.
 
-/// How often a node is differentiated: `diff_f`, `grad_f`, `diff_grad_f`.
+/// The order to which a node is differentiated, as in `diff_f`, `grad_f`, `diff_grad_f`.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub(crate) struct Order {
     pub(crate) times: u8,
-    /// How many of these times, the first ones, read its parameters and do not update them.
+    /// The number of the first differentiations that read its parameters and do not update them.
     pub(crate) held: u8,
 }
 
 impl Order {
-    /// The node itself.
+    /// The order of the node itself.
     pub(crate) const NONE: Self = Self { times: 0, held: 0 };
 
-    /// What the name begins with.
+    /// The prefix of the name.
     pub(crate) fn prefix(self) -> String {
         let held = usize::from(self.held.min(self.times));
         "diff_".repeat(usize::from(self.times) - held) + &"grad_".repeat(held)
     }
 
-    /// The order of `outer` of what has this order. `None` if that would hold parameters that an inner adjoint updates.
+    /// The order after another differentiation by `outer`. `None` if `outer` would hold parameters that an inner
+    /// adjoint updates.
     pub(crate) fn then(self, outer: Self) -> Option<Self> {
         let times = self.times.saturating_add(outer.times);
         match outer.held {

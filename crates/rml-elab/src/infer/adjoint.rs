@@ -1,4 +1,4 @@
-//! The interface of synthesised adjoints. It depends on element types: only nums have gradients.
+//! The interface of synthesised adjoints. It depends on element types, because only nums have gradients.
 
 use indexmap::IndexSet;
 use rml_ir::DType;
@@ -6,38 +6,38 @@ use rml_ir::DType;
 use crate::hir::{Local, Node, Order};
 use crate::instance::{InstanceId, Tree};
 
-/// The canonical interface of an adjoint (see `rml_ir::typed::Callee::Diff`), and how a call uses it.
+/// The canonical interface of an adjoint (see `rml_ir::typed::Callee::Diff`), and the results that a call uses.
 #[derive(Clone, Debug)]
 pub(crate) struct Adjoint {
-    /// Inputs, in order.
+    /// The inputs, in order.
     pub(crate) inputs: Vec<(String, Port)>,
-    /// Outputs, in order.
+    /// The outputs, in order.
     pub(crate) outputs: Vec<(String, Port)>,
-    /// For each left side of the call, the position of the output that it takes.
+    /// For each left side of the call, the position of its output.
     pub(crate) results: Vec<usize>,
 }
 
 /// The type of an input or output of an adjoint.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Port {
-    /// That of a variable of the node which is differentiated.
+    /// The type of a variable of the differentiated node.
     Like(Local),
     /// `bool []`
     Condition,
 }
 
-/// An interface on its way through the orders.
+/// An interface that is built up order by order.
 struct Interface {
     inputs: Vec<(String, Port)>,
-    /// Those of the node itself and gradients; without `bp<x>`.
+    /// The outputs of the node itself and the gradients, without the outputs `bp<x>`.
     outputs: Vec<(String, Port)>,
-    /// All outputs, and the numbers of those that are gradients or their `bp`.
+    /// All outputs, and the positions of those that are gradients or their `bp`.
     canonical: Vec<(String, Port)>,
     gradients: Vec<usize>,
 }
 
 impl Adjoint {
-    /// The interface of the adjoint of that order of the node of instance `id`, where `dtype` says the element type of
+    /// The interface of the adjoint of order `order` of the node of instance `id`; `dtype` returns the element types of
     /// its variables. `None` if some of them are not known yet.
     pub(crate) fn new(
         tree: &Tree<'_>,
@@ -64,18 +64,18 @@ impl Adjoint {
     }
 }
 
-/// Which outputs a call may name.
+/// The outputs that a call may name.
 pub(crate) struct Results {
-    /// How many outputs the node itself has.
+    /// The number of outputs of the node itself.
     pub(crate) primal: usize,
-    /// The positions of the gradients; the `bp` of each stands before it.
+    /// The positions of the gradients; the `bp` of each gradient is the output before it.
     pub(crate) gradients: Vec<usize>,
-    /// Whether a call has its gradients as only effect, since it updates no parameter.
+    /// Whether the call updates no parameters, so that it is useless without its gradients.
     pub(crate) held: bool,
 }
 
 impl Results {
-    /// How many left sides a call may have: "1, 2 or 3".
+    /// The possible numbers of left sides of a call, as text: "1, 2 or 3".
     pub(crate) fn counts(&self) -> String {
         let (least, k) = (self.primal, self.gradients.len());
         match (k, self.held) {
@@ -85,7 +85,7 @@ impl Results {
         }
     }
 
-    /// The positions of the outputs that a call with `n` left sides takes.
+    /// The positions of the outputs that the `n` left sides of a call receive.
     pub(crate) fn choose(&self, n: usize) -> Option<Vec<usize>> {
         let primal = 0..self.primal;
         let k = self.gradients.len();
@@ -134,14 +134,14 @@ fn differentiate(of: Interface, dtype: &mut dyn FnMut(Local) -> Option<DType>) -
     Some(Interface { inputs, outputs, canonical, gradients })
 }
 
-/// The name, or the first of `name1`, `name2`, .. that no port has.
+/// `name`, or the first of `name1`, `name2`, .. that is not the name of a port.
 fn fresh(name: &str, taken: &[(String, Port)]) -> String {
     let numbered = (1_u64..).map(|k| format!("{name}{k}"));
     let mut names = std::iter::once(name.to_owned()).chain(numbered);
     names.find(|name| taken.iter().all(|(other, _)| other != name)).unwrap_or_default()
 }
 
-/// "diff_f(x, bp, do) -> (o, bpx, dx)".
+/// The call with its interface: "diff_f(x, bp, do) -> (o, bpx, dx)".
 pub(crate) fn describe(node: &Node, order: crate::hir::Order, adjoint: &Adjoint) -> String {
     let list = |ports: &[(String, Port)]| {
         let names: Vec<&str> = ports.iter().map(|(name, _)| record(name).0).collect();
@@ -151,7 +151,8 @@ pub(crate) fn describe(node: &Node, order: crate::hir::Order, adjoint: &Adjoint)
     format!("{prefix}{}({}) -> ({})", node.name, list(&adjoint.inputs), list(&adjoint.outputs))
 }
 
-/// The record that a variable is a field of, and the field: `s` and `.h` of `s.h`; `x` and nothing of `x`.
+/// The record to which a variable belongs as a field, and the field: `s` and `.h` for `s.h`; `x` and an empty text for
+/// `x`.
 pub(crate) fn record(name: &str) -> (&str, &str) {
     name.split_at(name.find('.').unwrap_or(name.len()))
 }

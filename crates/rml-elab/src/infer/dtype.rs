@@ -1,8 +1,9 @@
-//! Element types, by unification over the whole tree of instances. Nothing is converted implicitly, so two things that
-//! meet have the same element type; what nothing determines is num.
+//! Element types, by unification over the whole tree of instances. There are no implicit conversions, so expressions
+//! that are combined have the same element type. Types that nothing determines are num.
 //!
-//! A literal without a point is an int or a num, as what it meets; it is an int if nothing says (TYPE-7). Only a
-//! quotient has another value in the one type than in the other: of literals alone it is that of ints ([`quotient`]).
+//! A literal without a point is an int or a num, depending on its context; it is an int if the context does not decide
+//! (TYPE-7). Only for a quotient does the choice change the value: a quotient that only involves literals is the
+//! quotient of ints ([`quotient`]).
 
 mod builtin;
 mod call;
@@ -27,16 +28,16 @@ use crate::hir::{ExprId, ExprKind, Index, Item, Local, LocalKind, SourceId};
 use crate::instance::{Given, InstanceId, RootGiven, Tree};
 use crate::report::Report;
 
-/// What inference finds.
+/// The results of inference.
 pub(super) struct DTypes {
     pub(super) of: Vec<DType>,
-    /// The variables of enumerations, with these.
+    /// The variables whose type is an enumeration, with the enumeration.
     pub(super) enumerations: IndexMap<usize, SourceId>,
     /// Variables in error.
     pub(super) lost: Vec<bool>,
     pub(super) adjoints: IndexMap<(InstanceId, ExprId), Adjoint>,
     pub(super) broken: IndexSet<(InstanceId, ExprId)>,
-    /// Literals without a point that are nums.
+    /// Literals without a point that became nums.
     pub(super) nums: IndexSet<(InstanceId, ExprId)>,
 }
 
@@ -46,28 +47,28 @@ struct Infer<'t, 'p, 'r> {
     classes: Classes,
     /// Literals without a point.
     literals: Vec<((InstanceId, ExprId), Class)>,
-    /// Operands of what cases of an enumeration cannot be operands of, and what that is.
+    /// Operands that must not be cases of an enumeration, with the operation.
     numbers: Vec<cases::Operand>,
-    /// Quotients whose operands were not known when they were looked at.
+    /// Quotients whose operands had no known type when they were visited.
     quotients: Vec<Quotient>,
     /// Calls of adjoints whose gradients are not connected yet.
     pending: Vec<Pending>,
     adjoints: IndexMap<(InstanceId, ExprId), Adjoint>,
     broken: IndexSet<(InstanceId, ExprId)>,
-    /// The declarations of inputs that do not fit, with the type that is wanted.
+    /// The declarations of inputs that have been reported as wrong, with the types that are needed.
     blamed: Vec<(Span, Elem)>,
-    /// The expression being looked at.
+    /// The current expression.
     at: (InstanceId, ExprId),
 }
 
 struct Pending {
     id: InstanceId,
     call: ExprId,
-    /// Left sides and their places; at an operand: one, without a name.
+    /// The left sides and their places; for a call that is an operand, one left side without a name.
     results: Vec<(Class, Span)>,
     /// The classes of the stream arguments from `bp` on.
     extra: Vec<(Class, Span)>,
-    /// Whether an input of the node seems to be missing.
+    /// Whether an argument for an input of the node seems to be missing.
     shifted: bool,
 }
 
@@ -113,7 +114,7 @@ impl Infer<'_, '_, '_> {
         self.tree.slot(id, local)
     }
 
-    /// Types written in the source.
+    /// Applies the types written in the source.
     fn declared(&mut self, id: InstanceId) {
         let node = self.tree.node(id);
         for (local, data) in node.locals.iter_enumerated() {
@@ -162,7 +163,7 @@ impl Infer<'_, '_, '_> {
         }
     }
 
-    /// The names that make up an int, or ints, needed at compile time.
+    /// The names in an expression that must be an int, or ints, at compile time.
     fn sized(&mut self, id: InstanceId, expr: ExprId) {
         let node = self.tree.node(id);
         match &node.exprs[expr].kind {
@@ -191,7 +192,7 @@ impl Infer<'_, '_, '_> {
         }
     }
 
-    /// The element types that actuals give to formals.
+    /// Applies the element types of actuals to formals.
     fn actuals(&mut self, id: InstanceId) {
         let node = self.tree.node(id);
         let instance = &self.tree.instances[id];
@@ -256,7 +257,7 @@ impl Infer<'_, '_, '_> {
         }
     }
 
-    /// Something that has no class where it stands.
+    /// Reports an expression that has no class where it is used.
     fn no_value(&mut self, at: (InstanceId, ExprId), [message, label]: [&str; 2], help: &str) -> Class {
         self.at = at;
         self.broken.insert(at);
@@ -331,7 +332,7 @@ impl Infer<'_, '_, '_> {
                 let help = habits::split_condition(node, expr, "when", *cond);
                 let split = help.is_some();
                 self.condition_or(id, *cond, "the condition of `when`", help);
-                // What is compared was meant as a part of the condition.
+                // The compared operand was meant as a part of the condition.
                 if split && self.broken.contains(&(id, *cond)) { self.classes.error() } else { sampled.0 }
             }
             ExprKind::Builtin { which, args, .. } => self.builtin(id, expr, *which, args),
@@ -341,7 +342,7 @@ impl Infer<'_, '_, '_> {
                 result
             }
             ExprKind::Params(..) => self.classes.fresh(Some((DType::Num, span))),
-            // copies have no structure
+            // Copies have no structure.
             ExprKind::Structure(_) => self.classes.error(),
             ExprKind::Error(parts) => {
                 for &part in parts {
@@ -388,7 +389,7 @@ impl Infer<'_, '_, '_> {
         self.unify_or(a, b, what, &help)
     }
 
-    /// Whether that is an int, or a literal without a point.
+    /// Whether a class is int, or contains only literals without a point.
     fn is_int(&mut self, class: Class) -> bool {
         self.classes.is_literal(class) || self.classes.elem(class).is_some_and(|(elem, _)| elem == Elem::INT)
     }
@@ -423,7 +424,7 @@ impl Infer<'_, '_, '_> {
                 let operands = self.unify_or(a, b, &format!("the operands of {what}"), &help);
                 self.quotient(operands, span)
             }
-            // A condition that was split, `x when x > 0.0`, is reported.
+            // The split condition, as in `x when x > 0.0`, is already reported.
             B::Eq | B::Ne | B::Lt | B::Le | B::Gt | B::Ge if sampled && self.classes.is_lost(a.0) => {
                 self.classes.error()
             }

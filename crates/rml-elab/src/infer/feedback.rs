@@ -11,9 +11,8 @@ use crate::instance::InstanceId;
 use crate::repair;
 use crate::typed::{Failed, Typed};
 
-/// Adds to shapes that do not fit which variable to declare, if an operand is a scalar only since only a
-/// recurrence says what shape it has: a recurrence that runs through the misfit itself, or one that nothing else
-/// enters.
+/// Adds the variable to declare to an error about shapes. It applies if an operand is a scalar only because no other
+/// shape reaches its recurrence: a recurrence through the misfit itself, or one that nothing else enters.
 pub(super) fn advise(flow: &Flow<'_, '_>, places: &[usize], failed: &mut Failed) {
     if failed.diagnostic.code != SHAPE_MISMATCH {
         return;
@@ -47,8 +46,8 @@ pub(super) fn advise(flow: &Flow<'_, '_>, places: &[usize], failed: &mut Failed)
         .help(format!("if `{name}` is to have another shape, declare it: `{name}: {dtype} [..]`"));
 }
 
-/// Adds how to give a shape to a variable that `expr` reads, and that has too few dimensions since only the recurrence
-/// through the misfit determines its shape.
+/// Adds how to give a shape to a variable read by `expr`. It applies if the variable has too few dimensions because
+/// only the recurrence through the misfit determines its shape.
 fn grown(typed: &Typed<'_>, (id, expr): (InstanceId, ExprId), local: Local, d: &mut Diagnostic) {
     let node = typed.tree.node(id);
     let name = node.name_of(local);
@@ -73,7 +72,7 @@ fn grown(typed: &Typed<'_>, (id, expr): (InstanceId, ExprId), local: Local, d: &
     *d = d.clone().label(node.locals[local].span, label).help(help);
 }
 
-/// The shape that an operand of `concat` along the last axis has to have: its own last dimension, and the other
+/// The shape that an operand of `concat` along the last axis must have: its own last dimension, and the other
 /// dimensions of the other operand.
 fn joined(typed: &Typed<'_>, (id, expr): (InstanceId, ExprId), shape: &Shape) -> Option<Shape> {
     let node = typed.tree.node(id);
@@ -89,13 +88,13 @@ fn joined(typed: &Typed<'_>, (id, expr): (InstanceId, ExprId), shape: &Shape) ->
     Some(Shape::new(&dims))
 }
 
-/// The recurrences around a misfit.
+/// Finds the recurrences around a misfit.
 struct Ring<'f, 'a, 'p> {
     flow: &'f Flow<'a, 'p>,
     places: &'f [usize],
-    /// The expression that does not fit.
+    /// The vertex of the expression that does not fit.
     vertex: usize,
-    /// What each vertex depends on.
+    /// The vertices on which each vertex depends.
     before: Vec<Vec<usize>>,
 }
 
@@ -107,7 +106,7 @@ impl Ring<'_, '_, '_> {
         }
     }
 
-    /// The nearest undeclared variable that leads to a scalar operand whose shape only a recurrence settles.
+    /// The nearest undeclared variable on the way to a scalar operand whose shape is determined only by a recurrence.
     fn settled_by_itself(&self, id: InstanceId, operand: ExprId) -> Option<(InstanceId, Local)> {
         if self.has_array(id, operand) {
             return None;
@@ -119,7 +118,7 @@ impl Ring<'_, '_, '_> {
         while let Some(&v) = seen.get(at) {
             at += 1;
             if !self.is_scalar(v) {
-                // Something with a shape is in it, so the operand has that.
+                // The operand contains something with a shape, so it has that shape.
                 return None;
             }
             if let Some(found) = self.undeclared(v).filter(|_| self.is_recurrence(v)) {
@@ -132,8 +131,8 @@ impl Ring<'_, '_, '_> {
         None
     }
 
-    /// A variable without a declared type that an operand reads, and whose shape only the recurrence through the misfit
-    /// determines: `h` in `h = tanh(matmul(concat(x, h, -1), w))`. Nothing if something else that the operand reads has
+    /// A variable without a declared type that an operand reads and whose shape only the recurrence through the misfit
+    /// determines: `h` in `h = tanh(matmul(concat(x, h, -1), w))`. None if another variable that the operand reads has
     /// a shape of its own.
     fn through_the_misfit(&self, id: InstanceId, operand: ExprId) -> Option<Local> {
         let mut read = Vec::new();
@@ -154,7 +153,7 @@ impl Ring<'_, '_, '_> {
         found.filter(|_| !typed.tree.program.scopes.is_library(node.file))
     }
 
-    /// Whether something with a shape of its own is written in an expression.
+    /// Whether an expression contains a literal with a shape of its own.
     fn has_array(&self, id: InstanceId, expr: ExprId) -> bool {
         let kind = &self.flow.typed.tree.node(id).exprs[expr].kind;
         matches!(kind, ExprKind::Array(_)) || kind.children().into_iter().any(|e| self.has_array(id, e))
@@ -164,7 +163,7 @@ impl Ring<'_, '_, '_> {
         self.flow.typed.shapes.get(v).is_none_or(|s| s.as_ref().is_none_or(Shape::is_scalar))
     }
 
-    /// Whether a vertex depends on itself, through the misfit or without anything from outside.
+    /// Whether a vertex is in a recurrence through the misfit, or in one that depends on nothing outside.
     fn is_recurrence(&self, v: usize) -> bool {
         let place = self.places[v];
         if place == self.places[self.vertex] {
@@ -175,7 +174,7 @@ impl Ring<'_, '_, '_> {
         is_circle && members.iter().all(|u| self.before[*u].iter().all(|w| self.places[*w] == place))
     }
 
-    /// The variable of a vertex, if its equation alone decides its shape and it is no part of the library.
+    /// The variable of a vertex, if only its equation determines its shape and it is not in the library.
     fn undeclared(&self, v: usize) -> Option<(InstanceId, Local)> {
         let typed: &Typed<'_> = self.flow.typed;
         let of = |id: InstanceId| {

@@ -1,7 +1,9 @@
-//! Which shapes depend on which, and so which errors only follow from others. Needed only where something is in error.
+//! Dependences between shapes, which show which errors only follow from others. The graph is built only if there are
+//! errors.
 //!
-//! The graph has a vertex for each variable of each instance, one for each expression in error, and one for everything
-//! whose error is reported already. An edge says that the shape (or static value) of one may decide that of the other.
+//! The graph has a vertex for each variable of each instance, one for each expression in error, and one for all errors
+//! that are reported already. An edge means that the shape (or static value) of one vertex may determine that of the
+//! other.
 
 use indexmap::IndexMap;
 
@@ -10,19 +12,19 @@ use crate::hir::{ExprId, ExprKind, Item, Local, LocalKind, TypeDecl};
 use crate::instance::{Given, InstanceId, RootGiven};
 use crate::typed::{Failed, Typed};
 
-/// The graph.
+/// The graph of dependences.
 pub(super) struct Flow<'a, 'p> {
     pub(super) typed: &'a Typed<'p>,
-    /// What depends on each vertex.
+    /// The vertices that depend on each vertex.
     pub(super) next: Vec<Vec<usize>>,
     /// The vertices of the expressions in error.
     bad: IndexMap<(InstanceId, ExprId), usize>,
-    /// The vertex of what is in error for reasons that are reported already.
+    /// The vertex for all errors that are reported already.
     reported: usize,
 }
 
 impl<'a, 'p> Flow<'a, 'p> {
-    /// The graph, where those expressions are in error.
+    /// The graph for a program in which these expressions are in error.
     pub(super) fn new(typed: &'a Typed<'p>, failed: &[Failed]) -> Self {
         let reported = typed.tree.slots;
         let exprs = failed.iter().filter_map(|f| f.expr.map(|e| (f.id, e)));
@@ -102,7 +104,7 @@ impl<'a, 'p> Flow<'a, 'p> {
         }
     }
 
-    /// What a written shape is made of, but for the dimensions that it binds itself.
+    /// Adds the vertices that a written shape reads, except for dimensions that it binds itself.
     fn declared(&self, id: InstanceId, ty: &TypeDecl, found: &mut Vec<usize>) {
         ty.dims.iter().for_each(|item| self.item(id, item, found));
     }
@@ -114,7 +116,7 @@ impl<'a, 'p> Flow<'a, 'p> {
         }
     }
 
-    /// What decides the shape of a result of an equation.
+    /// Adds the vertices that determine the shape of a result of an equation.
     fn result(&self, id: InstanceId, index: usize, position: usize, found: &mut Vec<usize>) {
         let typed = self.typed;
         let rhs = typed.tree.node(id).equations[index].rhs;
@@ -138,7 +140,8 @@ impl<'a, 'p> Flow<'a, 'p> {
         }
     }
 
-    /// What decides the shape of an expression. `whole` = the expression itself may be in error.
+    /// Adds the vertices that determine the shape of an expression. With `whole`, the expression itself may be in
+    /// error.
     pub(super) fn reads(&self, id: InstanceId, expr: ExprId, whole: bool, found: &mut Vec<usize>) {
         let typed = self.typed;
         let node = typed.tree.node(id);
@@ -176,8 +179,8 @@ impl<'a, 'p> Flow<'a, 'p> {
         }
     }
 
-    /// The place of each vertex in an order in which every vertex stands after those it depends on; vertices that
-    /// depend on each other share a place. (Tarjan's algorithm, with a stack of its own.)
+    /// The rank of each vertex in a topological order: vertices come after those on which they depend, and vertices
+    /// that depend on each other share a rank. (Tarjan's algorithm, with its own stack.)
     pub(super) fn places(&self) -> Vec<usize> {
         const NEW: usize = usize::MAX;
         let n = self.next.len();
@@ -223,14 +226,14 @@ impl<'a, 'p> Flow<'a, 'p> {
     }
 }
 
-/// What depends on something in error.
+/// The set of vertices that depend on an error.
 pub(super) struct Taint {
     next: Vec<Vec<usize>>,
     tainted: Vec<bool>,
 }
 
 impl Taint {
-    /// Everything that depends on errors that are reported already.
+    /// All vertices that depend on errors that are reported already.
     pub(super) fn of_reported(flow: Flow<'_, '_>) -> Self {
         let reported = flow.reported;
         let mut taint = Self { tainted: vec![false; flow.next.len()], next: flow.next };
@@ -242,7 +245,7 @@ impl Taint {
         self.tainted[vertex]
     }
 
-    /// Adds everything that depends on a vertex, and that vertex.
+    /// Adds a vertex and all vertices that depend on it.
     pub(super) fn spread(&mut self, vertex: usize) {
         let mut todo = vec![vertex];
         while let Some(v) = todo.pop() {

@@ -1,5 +1,5 @@
-//! The shape of a root input without a type that forward inference does not determine: the shape that a matrix product
-//! requires.
+//! The shape of a root input that has no type and that forward inference does not determine: the shape that a matrix
+//! product requires.
 
 use rml_ir::Shape;
 
@@ -8,8 +8,8 @@ use crate::hir::{ExprId, ExprKind, Local, LocalKind};
 use crate::instance::{Given, InstanceId};
 use crate::typed::Typed;
 
-/// The shape that a use of root input `formal` asks for: `[k]` where it is the right operand of a matrix product with a
-/// matrix `[n, k]`, or the left operand of one with a matrix `[k, n]`; `[k - m]` where that operand joins it to a
+/// The shape that a use of root input `formal` requires: `[k]` if it is the right operand of a matrix product with a
+/// matrix `[n, k]`, or the left operand of one with a matrix `[k, n]`; `[k - m]` if that operand concatenates it with a
 /// vector `[m]`.
 pub(super) fn of_root_input(typed: &Typed<'_>, formal: Local) -> Option<Shape> {
     typed.tree.instances.ids().find_map(|id| {
@@ -34,7 +34,7 @@ fn product(typed: &Typed<'_>, id: InstanceId, args: &[ExprId], formal: Local) ->
     right().or_else(left)
 }
 
-/// The shape of `formal` if `expr` is to be a vector of that length and depends on it directly.
+/// The shape of `formal`, if `expr` must be a vector of that length and depends on `formal` directly.
 fn vector(typed: &Typed<'_>, id: InstanceId, expr: ExprId, formal: Local, length: usize) -> Option<Shape> {
     match origin(typed, id, expr)? {
         Origin::RootInput(local) => (local == formal).then(|| Shape::new(&[length])),
@@ -62,11 +62,11 @@ fn known<'a>(typed: &'a Typed<'_>, id: InstanceId, expr: ExprId) -> Option<&'a S
     }
 }
 
-/// What an expression stands for, through the formals of instances.
+/// The origin of an expression, with formals of instances replaced by their actuals.
 enum Origin {
     /// An input of the root.
     RootInput(Local),
-    /// An expression that is more than a name of a formal.
+    /// An expression other than the name of a formal.
     Expr(InstanceId, ExprId),
 }
 
@@ -81,7 +81,7 @@ fn origin(typed: &Typed<'_>, id: InstanceId, expr: ExprId) -> Option<Origin> {
         let instance = &typed.tree.instances[id];
         let Some((parent, call, _)) = instance.parent else { return Some(Origin::RootInput(local)) };
         if typed.tree.node(parent).as_call(call).is_some_and(|call| call.clauses.along.is_some()) {
-            return None; // it is an entry
+            return None; // An entry of an argument.
         }
         let position = node.formals.iter().position(|l| *l == local)?;
         let Some(Given::Stream(arg)) = instance.givens.get(position) else { return None };

@@ -1,4 +1,4 @@
-//! Which errors are reported: those that do not follow from others.
+//! Selects the errors to report: those that do not follow from others.
 
 use rml_base::codes::elab as codes;
 
@@ -6,8 +6,8 @@ use super::feedback;
 use super::flow::{Flow, Taint};
 use crate::typed::{Failed, Typed};
 
-/// The errors that do not follow from others, or from what is reported already. Of errors that follow from each other,
-/// the first one in the text counts.
+/// The errors that do not follow from other errors, or from those that are reported already. Of errors that follow from
+/// each other, the first one in the text is chosen.
 pub(crate) fn independent(typed: &Typed<'_>, failed: Vec<Failed>) -> Vec<Failed> {
     let flow = Flow::new(typed, &failed);
     let vertex = |f: &Failed| f.expr.and_then(|e| flow.vertex(f.id, e));
@@ -24,7 +24,7 @@ pub(crate) fn independent(typed: &Typed<'_>, failed: Vec<Failed>) -> Vec<Failed>
     order.sort_by_key(|(at, _, f)| (*at, place(f)));
     let mut taint = Taint::of_reported(flow);
     let mut found = Vec::new();
-    // A stream where a static value is needed is wrong whatever the statics that are not set.
+    // A stream in place of a static value is an error whatever the values of statics that are not set.
     let in_error = typed.tree.program.in_error;
     let stands = |f: &Failed| f.diagnostic.code == codes::NOT_STATIC && !in_error;
     for (_, vertex, f) in order {

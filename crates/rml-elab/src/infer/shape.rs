@@ -1,7 +1,7 @@
-//! Shapes, as a least fixpoint over the tree of instances: at first no shape is known; equations are evaluated again
-//! whenever the shape of something they use has changed, until nothing changes. A shape that is not known yet does not
-//! widen a broadcast, so shapes only grow along feedback (`h = 0.0 fby g(h, x)`). What then is still unknown is a
-//! scalar.
+//! Shapes, as a least fixpoint over the tree of instances. At first no shape is known; an equation is evaluated again
+//! whenever the shape of something that it uses has changed, until nothing changes. A shape that is not known yet does
+//! not widen a broadcast, so shapes only grow along feedback (`h = 0.0 fby g(h, x)`). A variable that is still unknown
+//! at the end is a scalar.
 
 use std::collections::VecDeque;
 
@@ -25,9 +25,9 @@ use crate::typed::{Failed, Typed};
 /// A shape that changed this often is assumed to grow without end.
 const MAX_CHANGES: u32 = 64;
 
-/// Which equations use a name, and which shapes statics depend on.
+/// The equations that use each name, and the names whose shapes statics depend on.
 struct Uses {
-    /// By name.
+    /// The equations that use each name.
     equations: IndexVec<Local, Vec<usize>>,
     sensitive: IndexVec<Local, bool>,
 }
@@ -35,25 +35,25 @@ struct Uses {
 struct Fixpoint<'a, 'p, 'r> {
     typed: &'a mut Typed<'p>,
     report: &'r mut Report,
-    /// Of the nodes that have an instance.
+    /// The uses in each node that has an instance.
     uses: IndexMap<SourceId, Uses>,
-    /// The number of an instance's first equation among those of all instances.
+    /// The number of each instance's first equation, among the equations of all instances.
     first: Vec<usize>,
     queue: VecDeque<(InstanceId, usize)>,
     queued: Vec<bool>,
-    /// The shape of a variable that nothing else determines.
+    /// The default shapes of variables that nothing else determines.
     floor: Vec<Option<Shape>>,
     changes: Vec<u32>,
-    /// The equations that were in error when they were evaluated last, and what was wrong.
+    /// The equations that were in error when they were evaluated last, with the errors.
     bad: IndexMap<(InstanceId, usize), Failed>,
-    /// Equations that came into error since they were looked at.
+    /// Equations that came into error since the list was last processed.
     news: Vec<(InstanceId, usize)>,
-    /// What is wrong with the equation that is being evaluated.
+    /// The error of the current equation.
     problem: Option<Failed>,
-    /// The equations that name parameters of shared instances. What the shapes of these depend on may be anything in
-    /// the instances inside.
+    /// The equations that name parameters of shared instances. The shapes of parameters may depend on anything in the
+    /// instances inside.
     params: Vec<(InstanceId, usize)>,
-    /// Whether a shape has changed since they were looked at.
+    /// Whether a shape has changed since these equations were evaluated.
     stirred: bool,
 }
 
@@ -184,7 +184,7 @@ impl Fixpoint<'_, '_, '_> {
         while let Some((id, equation)) = self.queue.pop_front() {
             self.queued[self.first[id.0 as usize] + equation] = false;
             self.typed.statics.refresh(&self.typed.tree, &self.typed.shapes, id);
-            // errors are found again, and reported, when typed nodes are made
+            // Errors are found again and reported when typed nodes are emitted.
             self.problem = None;
             let _ = self.equation(id, equation);
             let bad = self.problem.take();
@@ -201,7 +201,7 @@ impl Fixpoint<'_, '_, '_> {
         }
     }
 
-    /// Evaluates one equation; whether anything in it is in error.
+    /// Evaluates an equation; an error if any part of it is in error.
     fn equation(&mut self, id: InstanceId, index: usize) -> Evaluated<()> {
         let node = self.typed.tree.node(id);
         let equation = &node.equations[index];
@@ -224,7 +224,7 @@ impl Fixpoint<'_, '_, '_> {
         result
     }
 
-    /// The result of the equation of a variable.
+    /// Sets the shape of a variable from the result of its equation.
     fn define(&mut self, id: InstanceId, local: Local, found: Option<Shape>) {
         let slot = self.typed.tree.slot(id, local);
         let shape = self.declared(id, local).or(found).or_else(|| self.floor[slot].clone());
@@ -233,7 +233,7 @@ impl Fixpoint<'_, '_, '_> {
         }
     }
 
-    /// The first shape written for a variable, as far as it can be evaluated.
+    /// The first shape written for a variable, if it can be evaluated.
     fn declared(&self, id: InstanceId, local: Local) -> Option<Shape> {
         let typed = &self.typed;
         let node = typed.tree.node(id);
@@ -274,7 +274,7 @@ impl Fixpoint<'_, '_, '_> {
         self.report.push(context::add(&self.typed.tree, id, None, d));
     }
 
-    /// Queues what depends on a shape.
+    /// Queues the equations that depend on the shape of a variable.
     fn changed(&mut self, id: InstanceId, local: Local) {
         let source = self.typed.tree.instances[id].source;
         let Some(uses) = self.uses.get(&source) else { return };
@@ -300,7 +300,7 @@ impl Fixpoint<'_, '_, '_> {
         }
     }
 
-    /// Evaluates a call: hands the shapes of its arguments on, and gives those of its results.
+    /// Evaluates a call: sets the shapes of its formals, and returns those of its results.
     fn call(&mut self, id: InstanceId, expr: ExprId, results: usize) -> Evaluated<Vec<Option<Shape>>> {
         let node = self.typed.tree.node(id);
         let (Some(call), Some(&child)) = (node.as_call(expr), self.typed.tree.instances[id].calls.get(&expr))
@@ -309,7 +309,7 @@ impl Fixpoint<'_, '_, '_> {
             return Err(Failure::Unknown);
         };
         let callee = self.typed.tree.node(child);
-        // What is in error may have its arguments in other places.
+        // A call in error may have its arguments in other positions.
         let is_right = !self.typed.broken.contains(&(id, expr));
         let mut count = None;
         for (i, &formal) in callee.formals.iter().enumerate() {
@@ -323,7 +323,7 @@ impl Fixpoint<'_, '_, '_> {
                     }
                     None => arg,
                 };
-                // a shape that does not come from the argument holds even if the argument is in error
+                // A shape that does not come from the argument is valid even if the argument is in error.
                 let shape = match callee.binds(formal) {
                     true => arg.or_else(|| self.declared(child, formal)),
                     false => self.declared(child, formal).or(arg),
@@ -334,7 +334,7 @@ impl Fixpoint<'_, '_, '_> {
             }
         }
         for &extra in call.args.iter().skip(callee.formals.len()).chain(&call.clauses.every) {
-            let _ = self.expr(id, extra); // calls inside
+            let _ = self.expr(id, extra); // Evaluates calls inside.
         }
         let typed = &*self.typed;
         if call.order.times == 0 {
@@ -353,14 +353,14 @@ impl Fixpoint<'_, '_, '_> {
             .collect())
     }
 
-    /// Evaluates the parts of an expression in error, for the calls in them.
+    /// Evaluates the parts of an expression in error, because of the calls in them.
     fn parts(&mut self, id: InstanceId, expr: ExprId) {
         for part in self.typed.tree.operands(id, expr) {
             let _ = self.expr(id, part);
         }
     }
 
-    /// The type of an expression, as far as its shape is known.
+    /// The type of an expression; its shape may still be unknown.
     fn expr(&mut self, id: InstanceId, expr: ExprId) -> Evaluated<Partial> {
         let found = self.evaluate(id, expr);
         if let Err(Failure::Bad(d)) = &found
@@ -409,7 +409,7 @@ impl Fixpoint<'_, '_, '_> {
         self.typed.rule(id, expr, &operands).map(|(_, partial)| partial)
     }
 
-    /// The parameters of a shared instance: the one of that path, or all of them as a vector.
+    /// The type of the parameter of a shared instance at that path, or of all its parameters as a vector.
     fn parameters(&mut self, id: InstanceId, expr: ExprId, share: Share, path: &str) -> Evaluated<Partial> {
         let span = self.typed.tree.node(id).exprs[expr].span;
         let found = shared::named(&self.typed.tree, id, share, path, span)?;
@@ -433,11 +433,11 @@ impl Fixpoint<'_, '_, '_> {
         Ok(Partial { dtype: DType::Num, shape })
     }
 
-    /// The operands of an expression. One in error is one of unknown shape where another tells its type: with more
-    /// shapes known the error may vanish, as in `h = zeros([2]) fby matmul(k, 0.5 * h)`, where `0.5 * h` is a scalar at
-    /// first.
+    /// The operands of an expression. An operand in error counts as one of unknown shape if another operand determines
+    /// the type, because its error may vanish once more shapes are known. Example: `h = zeros([2]) fby matmul(k, 0.5 *
+    /// h)`, where `0.5 * h` is a scalar at first.
     fn operands(&mut self, kind: &ExprKind, mut found: Vec<Evaluated<Partial>>) -> Evaluated<Vec<Partial>> {
-        // what a condition is has no influence on the shape of the result
+        // A condition has no influence on the shape of the result.
         let condition = match kind {
             ExprKind::If { .. } | ExprKind::Merge { .. } => found.first_mut(),
             ExprKind::When { .. } => found.get_mut(1),
@@ -466,7 +466,7 @@ impl Fixpoint<'_, '_, '_> {
         failure.map_or(Ok(partials), Err)
     }
 
-    /// Root inputs without a type: from their uses, else scalars.
+    /// Root inputs without a type get the shapes that their uses require, or else are scalars.
     fn root_inputs(&mut self) {
         let root = InstanceId(0);
         let mut givens = self.typed.tree.instances[root].givens.iter();
@@ -485,7 +485,7 @@ impl Fixpoint<'_, '_, '_> {
         }
     }
 
-    /// Variables that depend on only themselves are scalars. What depends on something in error is left open.
+    /// Variables that only depend on themselves become scalars. Variables that depend on an error stay unknown.
     fn rest(&mut self) {
         let mut tainted = None;
         for id in self.typed.tree.instances.ids() {
@@ -506,7 +506,7 @@ impl Fixpoint<'_, '_, '_> {
         }
     }
 
-    /// What depends on something in error; `None` if nothing is.
+    /// The variables that depend on errors; `None` if there are no errors.
     fn taint<'t>(&mut self, known: &'t mut Option<Taint>) -> Option<&'t Taint> {
         let typed = &*self.typed;
         if known.is_none() && self.news.is_empty() && !typed.in_error {

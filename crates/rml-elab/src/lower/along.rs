@@ -1,4 +1,4 @@
-//! `f(x) along 0`: the call of a node that runs over the entries of an axis.
+//! `f(x) along 0`: the call of a node over the entries of an axis.
 
 use rml_base::codes::elab as codes;
 use rml_base::{Diagnostic, Span};
@@ -9,7 +9,7 @@ use super::node::Lower;
 use crate::hir::{Along, ExprId, ExprKind, Structure};
 
 impl Lower<'_, '_> {
-    /// `f(x) along 0`, `f(x, c) along back (0, _)`
+    /// Lowers `f(x) along 0` or `f(x, c) along back (0, _)`.
     pub(super) fn along(&mut self, call: &ast::Expr<'_>, back: bool, axes: &[ast::Expr<'_>]) -> ExprKind {
         let id = self.expr(call);
         let written: Vec<Option<ExprId>> = axes
@@ -22,7 +22,7 @@ impl Lower<'_, '_> {
         let args = match &self.exprs[id].kind {
             ExprKind::Call(call) => Some(call.args.len()),
             ExprKind::Structure(Structure::Apply(apply)) => Some(apply.args.len()),
-            _ => None, // no call of a node
+            _ => None, // Not a call of a node.
         };
         let parts: Vec<ExprId> = written.iter().flatten().copied().collect();
         if let Some(d) = args.and_then(|args| misfit(&written, args, call.span, place)) {
@@ -48,7 +48,7 @@ impl Lower<'_, '_> {
     }
 }
 
-/// What stands before `along` calls no node.
+/// The error that the operand of `along` is not a call of a node.
 fn no_node(d: Diagnostic, kind: &ExprKind, span: Span) -> Diagnostic {
     if let ExprKind::Builtin { which, .. } = kind {
         return d
@@ -59,7 +59,7 @@ fn no_node(d: Diagnostic, kind: &ExprKind, span: Span) -> Diagnostic {
         .help("put the computation into a node and call it: `f(x) along 0`")
 }
 
-/// The axes are not those of the arguments.
+/// The error that the axes do not match the arguments.
 fn misfit(axes: &[Option<ExprId>], args: usize, call: Span, place: Span) -> Option<Diagnostic> {
     let error = |message: String| Diagnostic::error(codes::ALONG_AXIS, message).label(place, "these axes");
     let count = |n: usize, what: &str| format!("{n} {what}{}", if n == 1 { "" } else { "s" });

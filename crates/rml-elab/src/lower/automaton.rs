@@ -1,4 +1,4 @@
-//! Automata: the variables of their states, and in which states equations run.
+//! Automata: the variables of their states, and the states in which equations run.
 
 use std::sync::Arc;
 
@@ -12,22 +12,22 @@ use super::states::{Automaton, Own, Param, Partial, Written};
 use super::written::brief;
 use crate::hir::{Equation, Local, LocalData, LocalKind, State, States};
 
-/// The number of an equation that is not made yet.
+/// The kind of a variable whose equation is not made yet.
 const LATER: LocalKind = LocalKind::Defined { equation: usize::MAX };
 
 /// The length of the word `automaton`.
 const WORD: u32 = 9;
 
-/// The equations of a node, as far as they are looked at.
+/// The equations of a node, during lowering.
 struct Work<'a> {
     written: Vec<Option<Written<'a>>>,
     equations: Vec<Option<Equation>>,
-    /// Those that a `split` adds.
+    /// The equations that a `split` adds.
     parts: Vec<Equation>,
 }
 
 impl<'a> Lower<'a, '_> {
-    /// Declares what equations define, those of a state if there is one.
+    /// Declares the variables that equations define; they belong to a state if one is given.
     pub(super) fn declare(
         &mut self,
         equations: &mut dyn Iterator<Item = &'a ast::Equation<'a>>,
@@ -104,7 +104,7 @@ impl<'a> Lower<'a, '_> {
         });
     }
 
-    /// A path that no other state of the node has.
+    /// `path`, changed if necessary so that no other state of the node has it.
     fn free_path(&mut self, path: String) -> Arc<str> {
         let numbered = (1_u64..).map(|k| format!("{path}_{k}"));
         let mut all = std::iter::once(path.clone()).chain(numbered).map(Arc::<str>::from);
@@ -156,7 +156,7 @@ impl<'a> Lower<'a, '_> {
         Param { name, value, held, first }
     }
 
-    /// Declares the variables that all states define, and notes those that only some do.
+    /// Declares the variables that all states define, and notes those that only some states define.
     fn exports(&mut self, ast: &[ast::State<'_>], states: &[Own]) -> IndexMap<Symbol, Local> {
         let of = |lower: &Self, own: &Own, name: &Symbol| {
             let local = own.names.get(name).copied()?;
@@ -185,13 +185,13 @@ impl<'a> Lower<'a, '_> {
         exports
     }
 
-    /// A variable that no text names.
+    /// Adds a variable that the program text cannot name.
     pub(super) fn hidden(&mut self, name: &str, span: Span) -> Local {
         let (name, types) = (name.into(), Vec::new());
         self.locals.push(LocalData { name, span, kind: LATER, types, clock: None, element: None })
     }
 
-    /// All equations of the node, and in which states they run.
+    /// Lowers all equations of the node; returns them with the states in which they run.
     pub(super) fn bodies(&mut self) -> (Vec<Equation>, Option<Box<States>>) {
         let written: Vec<_> = std::mem::take(&mut self.automata.written).into_iter().map(Some).collect();
         let all = std::mem::take(&mut self.automata.all);
@@ -222,7 +222,7 @@ impl<'a> Lower<'a, '_> {
         (equations, (!states.all.is_empty()).then(|| Box::new(states)))
     }
 
-    /// The equations of a state, and the automata in it; those of the node itself without one.
+    /// Lowers the equations of a state and the automata in it; without a state, those of the node itself.
     fn body(&mut self, state: Option<usize>, all: &[Automaton<'a>], work: &mut Work<'a>) {
         let total = work.written.len();
         for at in 0..total {
@@ -259,14 +259,14 @@ impl<'a> Lower<'a, '_> {
         self.compose(automaton, &taken);
     }
 
-    /// Brings names into scope; gives back those that were before.
+    /// Brings names into scope; returns the previous scope.
     fn enter(&mut self, names: &IndexMap<Symbol, Local>) -> IndexMap<Symbol, Local> {
         let outer = self.by_name.clone();
         self.by_name.extend(names.iter().map(|(name, local)| (*name, *local)));
         outer
     }
 
-    /// Leaves the scope of names; constants and unknown names that were met in it stay.
+    /// Leaves the scope of names; constants and unknown names found in it are kept.
     fn leave(&mut self, outer: IndexMap<Symbol, Local>, names: &IndexMap<Symbol, Local>) {
         let inner = std::mem::replace(&mut self.by_name, outer);
         for (name, local) in inner {
@@ -276,7 +276,7 @@ impl<'a> Lower<'a, '_> {
         }
     }
 
-    /// Reports names of states that are names outside of the automaton too.
+    /// Reports names defined in states that are also defined outside of the automaton.
     fn clashes(&mut self, automaton: &Automaton<'a>) {
         let mut known: Vec<Symbol> = Vec::new();
         for own in &automaton.states {
@@ -297,7 +297,7 @@ impl<'a> Lower<'a, '_> {
         }
     }
 
-    /// An equation beside an automaton defines what its states define, too.
+    /// The error that an equation beside an automaton defines a variable that its states define, too.
     fn defined_around(
         &self,
         automaton: &Automaton<'a>,
@@ -308,7 +308,7 @@ impl<'a> Lower<'a, '_> {
         let text = self.names.resolve(&name);
         let value = self.header.ast.equations.iter().find_map(|equation| match equation.lhs {
             [ast::Lhs::Var(decl)] if decl.name.span == span => Some(brief(self.names, equation.rhs)),
-            _ => None, // several variables, or none of that place
+            _ => None, // Several variables, or none at that place.
         })?;
         let states = automaton.states.iter().zip(automaton.ast);
         let lacks = states.filter(|(own, _)| !own.names.contains_key(&name));
@@ -328,7 +328,7 @@ impl<'a> Lower<'a, '_> {
         })
     }
 
-    /// A variable that only some states define is read outside of these.
+    /// The error that a variable which only some states define is read outside of these states.
     pub(super) fn defined_in_part(&self, name: Symbol, span: Span) -> Option<Diagnostic> {
         let partial = self.automata.partial.get(&name)?;
         let text = self.names.resolve(&name);

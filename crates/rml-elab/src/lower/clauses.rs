@@ -1,4 +1,4 @@
-//! What stands after the arguments of a call: `every end`, `restart r`, `by g`, `along 0`.
+//! The clauses after the arguments of a call: `every end`, `restart r`, `by g`, `along 0`.
 
 use rml_base::Diagnostic;
 use rml_base::codes::elab as codes;
@@ -8,9 +8,9 @@ use super::node::Lower;
 use crate::hir::{Clauses, ExprId, ExprKind, Structure};
 
 impl Lower<'_, '_> {
-    /// The call `id` with one clause more, which moves into a new expression. `add` says whether there was none of its
-    /// kind. `misfit` says what is wrong with anything else: with what is no call of a node, or (`true`) has that
-    /// clause already. `parts` are the expressions of the clause.
+    /// Adds a clause to the call `id`, which moves into a new expression. `add` returns false if the call already has
+    /// such a clause. `misfit` makes the error: for an expression that is not a call of a node, or (`true`) for a call
+    /// that already has the clause. `parts` are the expressions of the clause.
     pub(super) fn clause(
         &mut self,
         id: ExprId,
@@ -22,7 +22,7 @@ impl Lower<'_, '_> {
         let clauses = match &mut kind {
             ExprKind::Call(call) if !self.scopes.records.contains(&call.callee) => Some(&mut call.clauses),
             ExprKind::Structure(Structure::Apply(apply)) => Some(&mut apply.clauses),
-            _ => None, // no call of a node
+            _ => None, // Not a call of a node.
         };
         let twice = clauses.is_some();
         if clauses.is_some_and(add) {
@@ -34,7 +34,7 @@ impl Lower<'_, '_> {
         ExprKind::Error(kind.children().into_iter().chain(parts).collect())
     }
 
-    /// `f(x) every end`
+    /// Lowers `f(x) every end`.
     pub(super) fn every(&mut self, call: &ast::Expr<'_>, end: &ast::Expr<'_>) -> ExprKind {
         let (id, end) = (self.expr(call), self.expr(end));
         let span = call.span;
@@ -49,7 +49,7 @@ impl Lower<'_, '_> {
                     true => d.label(span, "this call has an `every` already"),
                     false => d.label(span, "this is not a call of a node"),
                 };
-                // `f(a, x every end)` was meant as `f(a, x) every end`.
+                // `f(a, x every end)` was probably meant as `f(a, x) every end`.
                 match kind {
                     ExprKind::Local(_) => d.help("`every` stands after the call of a node: `f(x) every end` in place of `f(x every end)`"),
                     _ => d.help("put the computation into a node and call it: `f(x) every end`"),
@@ -58,7 +58,7 @@ impl Lower<'_, '_> {
         )
     }
 
-    /// `f(x) restart r`
+    /// Lowers `f(x) restart r`.
     pub(super) fn restart(&mut self, call: &ast::Expr<'_>, cond: &ast::Expr<'_>) -> ExprKind {
         let (id, cond) = (self.expr(call), self.expr(cond));
         let span = call.span;
@@ -82,7 +82,7 @@ impl Lower<'_, '_> {
     }
 }
 
-/// Sets what is not set yet. `false` = it was set.
+/// Sets a value that is not set yet; returns false if it was set.
 pub(super) fn set<T>(slot: &mut Option<T>, value: T) -> bool {
     let free = slot.is_none();
     if free {

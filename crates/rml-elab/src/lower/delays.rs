@@ -1,4 +1,4 @@
-//! Delays whose operands are exchanged, `x fby 0.0`, and those whose first value is more than was meant,
+//! Delays whose operands are exchanged, as in `x fby 0.0`, and delays whose first value is more than was meant, as in
 //! `x + 0.0 fby y`.
 
 use rml_base::codes::elab::{CONSTANT_DELAY, FBY_OPERAND};
@@ -11,15 +11,15 @@ use crate::builtins::Builtin;
 use crate::hir::{ExprId, ExprKind};
 use crate::text;
 
-/// Warns of delays of a constant that begin with a stream, and of those that begin with an operation on a stream and a
-/// number, in the program's own nodes.
+/// Warns about delays of a constant whose first value is a stream, and about delays whose first value is an operation
+/// on a stream and a number. Only the program's own nodes are checked.
 pub(super) fn report(node: &Node, scopes: &Scopes, report: &mut Report) {
     if scopes.is_library(node.file) {
         return;
     }
     for expr in node.exprs.iter() {
         let ExprKind::Fby { init, next } = expr.kind else { continue };
-        // Parentheses around the first value show that it is meant. The delay then starts before it.
+        // Parentheses around the first value show that it is intended; then the delay starts before its first value.
         if let ExprKind::Binary(op, left, right) = node.exprs[init].kind
             && expr.span.start == node.exprs[init].span.start
             && !is_comparison(op)
@@ -49,7 +49,7 @@ pub(super) fn report(node: &Node, scopes: &Scopes, report: &mut Report) {
     }
 }
 
-/// `x + 0.0 fby y`, where `x + (0.0 fby y)` may be meant.
+/// The warning about `x + 0.0 fby y`, where `x + (0.0 fby y)` may be meant.
 fn loose(node: &Node, span: Span, (op, left, right): (BinaryOp, ExprId, ExprId), next: ExprId) -> Diagnostic {
     let op = op.text();
     let d = Diagnostic::warning(FBY_OPERAND, format!("`fby` binds less tightly than `{op}`"));
@@ -69,7 +69,7 @@ fn loose(node: &Node, span: Span, (op, left, right): (BinaryOp, ExprId, ExprId),
     .help(format!("if `{left} {op} {right}` is the first value, write `({left} {op} {right}) fby {next}`"))
 }
 
-/// Whether an operator makes a truth value of numbers, so that only one reading has types.
+/// Whether an operator compares numbers; then only one of the two readings has valid types.
 fn is_comparison(op: BinaryOp) -> bool {
     match op {
         BinaryOp::Eq | BinaryOp::Ne | BinaryOp::Lt | BinaryOp::Le | BinaryOp::Gt | BinaryOp::Ge => true,
@@ -77,7 +77,7 @@ fn is_comparison(op: BinaryOp) -> bool {
     }
 }
 
-/// A number, or a tensor of one number.
+/// Whether an expression is a number, or a tensor filled with one number.
 fn is_number(node: &Node, expr: ExprId) -> bool {
     match &node.exprs[expr].kind {
         ExprKind::Literal(Literal::Int(_) | Literal::Num(_)) => true,

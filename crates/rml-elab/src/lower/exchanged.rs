@@ -12,7 +12,7 @@ use crate::hir::{Call, ExprId, ExprKind, Item, Local, LocalKind, Node, Role, Sou
 use crate::report::Report;
 use crate::text;
 
-/// Calls with more arguments are not looked at: all their orders would be tried.
+/// Calls with more arguments are not checked, because all orders of the arguments are tried.
 pub(crate) const MAX_ARGUMENTS: usize = 6;
 
 /// The kind of an argument, judged by its form.
@@ -25,12 +25,12 @@ enum Form {
     Unknown,
 }
 
-/// What stands in the place of an argument.
+/// The kind of argument that a position accepts.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Place {
     /// A static array.
     Shape,
-    /// A static int or an array of such.
+    /// A static int or an array of ints.
     Size,
     /// A static num.
     Num,
@@ -38,7 +38,7 @@ enum Place {
     Static,
     /// A stream with a dimension.
     Tensor,
-    /// A stream that a list of numbers cannot be.
+    /// A stream that cannot be a list of numbers.
     Signal,
     Any,
 }
@@ -57,20 +57,20 @@ impl Place {
     }
 }
 
-/// The places of a callee, with their names.
+/// The positions of a callee, with their names.
 struct Interface<'a> {
     name: String,
     places: Vec<(Place, String)>,
-    /// The declaration of the node, if it is one.
+    /// The declaration of the callee, if it is a node.
     span: Option<Span>,
     args: &'a [ExprId],
     usage: Option<String>,
-    /// The layer of the library that makes the parameters which the callee takes.
+    /// The layer of the library that makes the parameters for the callee.
     layer: Option<&'static str>,
 }
 
-/// Reports calls of a node whose arguments are in another order, and marks them as errors. The roles of the nodes that
-/// it calls are known.
+/// Reports calls in a node whose arguments are in another order, and marks them as errors. The roles of the called
+/// nodes must be known.
 pub(super) fn report(nodes: &mut IndexVec<SourceId, Node>, id: SourceId, report: &mut Report) {
     let node = &nodes[id];
     let interfaces = node.exprs.iter_enumerated().filter_map(|(expr, data)| match &data.kind {
@@ -104,7 +104,7 @@ fn of_node<'a>(nodes: &IndexVec<SourceId, Node>, call: &'a Call) -> Option<Inter
 
 fn of_builtin(which: Builtin, args: &[ExprId]) -> Option<Interface<'_>> {
     let usage = which.arity().2;
-    // The longest form is the last one: "(x), (x, axis) or (x, axis, reverse)".
+    // The last form is the longest: "(x), (x, axis) or (x, axis, reverse)".
     let longest = usage.rsplit_once('(')?.1.strip_suffix(')')?;
     let names: Vec<&str> = longest.split(", ").collect();
     let places = (0..args.len()).map(|i| {
@@ -173,7 +173,7 @@ fn exchanged(node: &Node, callee: &Interface<'_>) -> Option<Diagnostic> {
     Some(d.help(format!("{what}: `{call}`")))
 }
 
-/// The error of a function that is called as a layer, with its sizes first: `conv2d(8, [3, 3], x)`.
+/// The error that a function is called like a layer, with its sizes first: `conv2d(8, [3, 3], x)`.
 fn sizes_first(node: &Node, callee: &Interface<'_>, layer: &str) -> Option<Diagnostic> {
     let (first, (_, formal)) = (*callee.args.first()?, callee.places.first()?);
     (form(node, first) == Form::Int).then(|| {
@@ -185,7 +185,7 @@ fn sizes_first(node: &Node, callee: &Interface<'_>, layer: &str) -> Option<Diagn
     })
 }
 
-/// The first order of that many arguments that fits; of those, the one that keeps most in place comes first.
+/// The first order of `count` arguments that fits; orders that keep more arguments in place are tried first.
 pub(crate) fn first_order(count: usize, fits: &dyn Fn(&[usize]) -> bool) -> Option<Vec<usize>> {
     fn extend(order: &mut Vec<usize>, count: usize, fits: &dyn Fn(&[usize]) -> bool) -> bool {
         if order.len() == count {
@@ -229,12 +229,12 @@ impl Place {
     }
 }
 
-/// Whether an expression is a stream by its form, or by that of the equation of its name.
+/// Whether an expression is a stream, judged by its form or by the form of its name's equation.
 pub(super) fn is_signal(node: &Node, expr: ExprId) -> bool {
     form(node, expr) == Form::Stream
 }
 
-/// What an expression is by its form, or that of the equation of its name.
+/// The kind of an expression, judged by its form or by the form of its name's equation.
 fn form(node: &Node, expr: ExprId) -> Form {
     match &node.exprs[expr].kind {
         ExprKind::Literal(Literal::Int(_)) => Form::Int,
@@ -254,7 +254,7 @@ fn form(node: &Node, expr: ExprId) -> Form {
     }
 }
 
-/// Whether an expression is a stream by its form.
+/// Whether an expression is a stream, judged by its form.
 fn is_stream(node: &Node, expr: ExprId) -> bool {
     match node.exprs[expr].kind {
         ExprKind::Builtin { which, .. } => {
@@ -270,7 +270,7 @@ fn is_stream(node: &Node, expr: ExprId) -> bool {
     }
 }
 
-/// Whether an input is declared with a dimension, so that no number fits it.
+/// Whether an input is declared with a dimension, so that a number does not fit it.
 fn is_tensor(node: &Node, formal: Local) -> bool {
     let declared = node.locals[formal].types.iter();
     declared.flat_map(|ty| &ty.dims).any(|dim| matches!(dim, Item::Expr(_)))

@@ -1,4 +1,4 @@
-//! Expressions: names of variables, calls, grouping of `merge`.
+//! Expressions: names of variables, calls, the grouping of `merge`.
 
 use rml_base::codes::{elab as codes, syntax};
 use rml_base::{Diagnostic, Label, Span, suggest};
@@ -65,20 +65,20 @@ impl Lower<'_, '_> {
                 let name = self.exprs.push(Expr { kind: text, span: name.span });
                 ExprKind::Builtin { which: Builtin::Assert, args: vec![cond, name] }
             }
-            A::Share(_) | A::Automaton(_) => ExprKind::Error(Vec::new()), // see `declare`
+            A::Share(_) | A::Automaton(_) => ExprKind::Error(Vec::new()), // See `declare`.
             A::Hole => self.hole(span),
             A::Error => ExprKind::Error(Vec::new()),
         };
         self.exprs.push(Expr { kind, span })
     }
 
-    /// The local of that name; an unknown name is reported once and then stands for an undefined local.
+    /// The local with that name. An unknown name is reported once and becomes an undefined local.
     pub(super) fn variable(&mut self, name: ast::Symbol, span: Span) -> Local {
         if let Some((_, local)) = self.index.filter(|(index, _)| *index == name) {
             return local;
         }
         if self.doubled.contains_key(&name) {
-            // Which one is meant is not known.
+            // It is unknown which definition is meant.
             return self.local(name, span, LocalKind::Undefined);
         }
         if let Some(local) = self.by_name.get(&name).copied().or_else(|| self.constant(name, span)) {
@@ -139,14 +139,14 @@ impl Lower<'_, '_> {
         self.local(name, span, LocalKind::Undefined)
     }
 
-    /// The case of an enumeration whose name is like that.
+    /// A case of an enumeration with a similar name.
     fn case_near(&self, text: &str) -> Option<&str> {
         let cases = self.scopes.enums.values().flatten().map(|case| self.headers[*case].name.as_ref());
         let seen = cases.filter(|case| self.scopes.constant(self.header.file, case).is_some());
         suggest(text, seen)
     }
 
-    /// Whether that is in the range of an equation.
+    /// Whether a place is in the range of an equation.
     fn in_range(&self, span: Span) -> bool {
         let ast: &ast::Node<'_> = self.header.ast;
         ast.equations
@@ -155,7 +155,7 @@ impl Lower<'_, '_> {
             .any(|range| range.span.to(span) == range.span)
     }
 
-    /// What to write where an enumeration or record stands as a value.
+    /// The help for an enumeration or record that is used as a value.
     fn named_type_as_value(&self, text: &str) -> Option<String> {
         let id = self.scopes.named_type(self.header.file, text)?;
         Some(match self.scopes.cases(id) {
@@ -184,7 +184,7 @@ impl Lower<'_, '_> {
         }
     }
 
-    /// An operand of `merge` with its suffixes.
+    /// Lowers an operand of `merge` with its suffixes.
     fn followed(&mut self, mut id: ExprId, span: Span, suffixes: &[ast::Suffix<'_>]) -> ExprId {
         for suffix in suffixes {
             let kind = match suffix {
@@ -244,7 +244,7 @@ impl Lower<'_, '_> {
                 if !again && !self.scopes.is_excused(self.header.file, name, true) {
                     self.unknown_callee(name, callee, args);
                 }
-                // A node that is passed on to what is unknown is not in error itself.
+                // A node passed to an unknown callee is not itself in error.
                 let values = args.iter().filter(|arg| !self.is_layer(arg)).collect::<Vec<_>>();
                 ExprKind::Error(values.into_iter().map(|a| self.expr(a)).collect())
             }
@@ -300,7 +300,7 @@ impl Lower<'_, '_> {
         self.report.push(d);
     }
 
-    /// Checks the number of arguments of a node; with the arguments, they are in the advice.
+    /// Checks the number of arguments of a node. If the arguments are given, the help shows them.
     pub(super) fn count(&mut self, id: SourceId, given: usize, args: Option<&[ExprId]>, span: Span) -> bool {
         let callee = &self.headers[id];
         let expected = callee.ast.inputs.len();
@@ -316,7 +316,7 @@ impl Lower<'_, '_> {
         .label(span, format!("{} here", arguments(given)))
         .label(callee.ast.header_span, "its interface")
         .note(format!("expected {name}({})", inputs.join(", ")));
-        // After the inputs, an adjoint takes `bp` and a gradient for each num output.
+        // After the inputs, an adjoint has an argument `bp` and one gradient for each num output.
         let gradients = given.checked_sub(expected + 1);
         let bp = args.and_then(|args| args.get(expected)).map(|bp| &self.exprs[*bp].kind);
         let is_adjoint = gradients.is_some_and(|n| (1..=callee.ast.outputs.len()).contains(&n))
@@ -394,7 +394,7 @@ impl Lower<'_, '_> {
         ExprKind::Builtin { which, args }
     }
 
-    /// The call with the operands of a list as arguments of their own, for `concat([x, y], 0)` and `stack([x, y])`.
+    /// The call with the elements of a list as separate arguments, for `concat([x, y], 0)` and `stack([x, y])`.
     fn listed(&self, which: Builtin, args: &[ExprId]) -> Option<String> {
         let (list, axis) = match args {
             [list] => (*list, "0".to_owned()),
@@ -417,7 +417,7 @@ impl Lower<'_, '_> {
         }
     }
 
-    /// What to write for a call with too many operands, or too few.
+    /// The correct form of a call with too many or too few operands.
     fn nested(&self, which: Builtin, args: &[ExprId]) -> Option<String> {
         let text = |e: &ExprId| match &self.exprs[*e].kind {
             ExprKind::Local(local) => self.locals[*local].name.to_string(),
@@ -449,7 +449,7 @@ impl Lower<'_, '_> {
         }
     }
 
-    /// An integer that is written.
+    /// A literal integer as text.
     fn integer(&self, expr: ExprId) -> Option<String> {
         match &self.exprs[expr].kind {
             ExprKind::Literal(ast::Literal::Int(i)) => Some(i.to_string()),
@@ -458,7 +458,7 @@ impl Lower<'_, '_> {
         }
     }
 
-    /// The call with its first arguments as one shape, where these are sizes of which there are too many.
+    /// The call with its first arguments combined into a shape, if these are sizes and there are too many arguments.
     fn sizes(&self, name: &str, usage: &str, most: usize, args: &[ExprId]) -> Option<String> {
         let (shape, rest) = args.split_at_checked((args.len() + 1).checked_sub(most)?)?;
         let behind = usage.strip_prefix("(shape").filter(|_| rest.len() + 1 == most)?;
@@ -467,7 +467,7 @@ impl Lower<'_, '_> {
             ExprKind::Local(local) => Some(self.locals[*local].name.to_string()),
             _ => None,
         };
-        // `reshape(x, 2, 3)`: the operand first, as a method has it.
+        // `reshape(x, 2, 3)`: the operand comes first, as in a method call.
         let is_number = |e: &ExprId| matches!(self.exprs[*e].kind, ExprKind::Literal(ast::Literal::Int(_)));
         if let (Some((first, sizes)), ", x)") = (args.split_first(), behind)
             && !is_number(first)

@@ -1,4 +1,4 @@
-//! Advice about gradients, and about the parameters of nodes that are called.
+//! Help about gradients, and about the parameters of called nodes.
 
 use rml_base::codes::elab as codes;
 use rml_base::{Diagnostic, Span};
@@ -19,7 +19,8 @@ struct Adjoint<'a> {
 }
 
 impl<'a> Adjoint<'a> {
-    /// The variable that the call defines as an output, if the argument at position `arg` is its gradient.
+    /// The variable to which the call assigns an output, if the argument at position `arg` is the gradient of that
+    /// output.
     fn output_of(&self, arg: usize) -> Option<Symbol> {
         let number = arg.checked_sub(self.inputs.len() + 1)?;
         let mut nums = (0..self.outputs.len()).filter(|i| may_be_num(&self.outputs[*i]));
@@ -29,7 +30,7 @@ impl<'a> Adjoint<'a> {
         }
     }
 
-    /// The position of the gradient of an input among the results. A call may name the outputs alone (`o`), also the
+    /// The position of the gradient of an input among the results. A call may name only the outputs (`o`), also the
     /// gradients (`o, dx`), or each gradient with its condition (`o, bpx, dx`).
     fn place_of(&self, input: usize) -> Option<usize> {
         let before = self.inputs.get(..input)?.iter().filter(|input| may_be_num(input)).count();
@@ -42,7 +43,7 @@ impl<'a> Adjoint<'a> {
         }
     }
 
-    /// How many results the call has with all gradients.
+    /// The number of results of the call with all gradients.
     fn results(&self) -> usize {
         self.outputs.len() + self.inputs.iter().filter(|input| may_be_num(input)).count()
     }
@@ -62,7 +63,7 @@ fn may_be_num(decl: &Decl<'_>) -> bool {
 }
 
 impl<'a> Lower<'a, '_> {
-    /// The calls of adjoints that are equations of this node.
+    /// The equations of this node that are calls of adjoints.
     fn adjoints(&self) -> Vec<Adjoint<'a>> {
         let ast: &'a ast::Node<'a> = self.header.ast;
         let calls = ast.equations.iter().filter_map(|equation| {
@@ -79,15 +80,15 @@ impl<'a> Lower<'a, '_> {
         calls.collect()
     }
 
-    /// What to write for a gradient that nothing defines, as `dh` in `h, _ = diff_enc(x, true, dh);`. The adjoint that
-    /// reads `h` gives its gradient, which the program discards there or calls by another name.
+    /// The correct form for a gradient that nothing defines, such as `dh` in `h, _ = diff_enc(x, true, dh);`. The
+    /// adjoint that reads `h` returns this gradient, but the program discards it there or gives it another name.
     pub(super) fn discarded_gradient(&self, name: Symbol, d: &Diagnostic) -> Option<Diagnostic> {
         let calls = self.adjoints();
         let value = calls.iter().find_map(|call| call.output_of(call.position(name)?))?;
         let readers = || calls.iter().filter_map(|call| Some((call, call.position(value)?)));
         let mut readers = readers().filter(|(call, input)| *input < call.inputs.len());
         let (call, input) = readers.next()?;
-        // The gradient of what several calls read is the sum of theirs.
+        // If several calls read the value, its gradient is the sum of theirs.
         if readers.next().is_some() {
             return None;
         }
@@ -131,7 +132,7 @@ impl<'a> Lower<'a, '_> {
         }
     }
 
-    /// Reports `net.w`, where `net` is a node and not a value: once for each node.
+    /// Reports `net.w`, where `net` is a node and not a value; once for each node.
     pub(super) fn variable_of_node(&mut self, base: &ast::Expr<'_>, field: Ident) -> Option<ExprKind> {
         let A::Var(name) = base.kind else { return None };
         let known = self.by_name.contains_key(&name) || self.index.is_some_and(|(index, _)| index == name);
@@ -155,7 +156,7 @@ impl<'a> Lower<'a, '_> {
         Some(ExprKind::Error(Vec::new()))
     }
 
-    /// What to write for a parameter that is defined again by its own update.
+    /// The help for a parameter that is defined again by its own update.
     pub(super) fn updated_parameter(&self, name: &str) -> Option<String> {
         let ast: &'a ast::Node<'a> = self.header.ast;
         let mut sides = ast.equations.iter().filter_map(|equation| {
@@ -173,7 +174,7 @@ impl<'a> Lower<'a, '_> {
         ))
     }
 
-    /// What to write for `std(x, 0)` and `var(x, 0)`.
+    /// The correct form for `std(x, 0)` and `var(x, 0)`.
     pub(super) fn deviation(&self, name: &str, args: &[ast::Expr<'_>]) -> Option<String> {
         let x = written(self.names, args.first()?)?;
         let axis = args.get(1).map(|axis| written(self.names, axis)).unwrap_or_default();
@@ -199,7 +200,7 @@ impl<'a> Lower<'a, '_> {
         })
     }
 
-    /// Reports `x[:, None]`, with which other languages add an axis of size 1.
+    /// Reports `x[:, None]`, which adds an axis of size 1 in other languages.
     pub(super) fn new_axis(
         &mut self,
         base: &ast::Expr<'_>,
@@ -212,7 +213,7 @@ impl<'a> Lower<'a, '_> {
         };
         let is_new = |index: &ast::IndexExpr<'_>| {
             let ast::IndexExpr::At(e) = index else { return false };
-            // `None`, `newaxis` or `np.newaxis`
+            // `None`, `newaxis` or `np.newaxis`.
             let (name, axis) = match e.kind {
                 A::Field { base, field } => (base, field.name),
                 kind => (*e, if let A::Var(name) = kind { name } else { return false }),
@@ -250,7 +251,7 @@ impl<'a> Lower<'a, '_> {
         true
     }
 
-    /// The nested calls that `sequential(dense(16, _), relu, x)` means.
+    /// The nested calls that are meant by `sequential(dense(16, _), relu, x)`.
     pub(super) fn nested_layers(&self, name: &str, args: &[ast::Expr<'_>]) -> Option<String> {
         let chains = ["sequential", "Sequential", "chain", "compose", "pipe"];
         let (input, layers) = match args.split_last()? {
@@ -275,7 +276,7 @@ impl<'a> Lower<'a, '_> {
         })
     }
 
-    /// Whether an argument is a node, not a value: a call with an open input, or the name of a node.
+    /// Whether an argument is a node instead of a value: a call with an open input, or the name of a node.
     pub(super) fn is_layer(&self, arg: &ast::Expr<'_>) -> bool {
         if let A::Var(name) = arg.kind {
             let is_known = self.by_name.contains_key(&name);

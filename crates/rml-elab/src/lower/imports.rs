@@ -1,4 +1,4 @@
-//! Brings the imports of a text into scope, and finds unused ones.
+//! Brings the imports of a text into scope, and finds unused imports.
 
 use rml_base::codes::elab as codes;
 use rml_base::{Diagnostic, FileId, IndexVec, Span, suggest};
@@ -41,7 +41,7 @@ struct Bind<'a, 'b> {
     headers: &'b IndexVec<SourceId, Header<'a>>,
     scopes: &'b Scopes,
     report: &'b mut Report,
-    /// What is imported so far.
+    /// The names imported so far.
     scope: FileScope,
 }
 
@@ -104,7 +104,7 @@ impl Bind<'_, '_> {
     }
 }
 
-/// A node that another file keeps for itself is used.
+/// The error that a private node of another file is used.
 pub(super) fn private(node: &Header<'_>, span: Span) -> Diagnostic {
     let name = &node.name;
     let keyword = node.ast.private.unwrap_or(node.ast.name.span);
@@ -114,7 +114,7 @@ pub(super) fn private(node: &Header<'_>, span: Span) -> Diagnostic {
         .help("use a node that is not private, or remove `private` if the file is yours")
 }
 
-/// What is imported, `text`, has no node of that name.
+/// The error that the imported text has no node with that name.
 pub(super) fn not_exported(text: &str, name: &str, span: Span, exporting: &FileScope) -> Diagnostic {
     let d = Diagnostic::error(codes::IMPORT_NOT_FOUND, format!("{text} has no node `{name}`"))
         .label(span, "not found");
@@ -127,12 +127,12 @@ pub(super) fn not_exported(text: &str, name: &str, span: Span, exporting: &FileS
     }
 }
 
-/// The name itself, where the name of an import may stand before it.
+/// The place of the name itself, without the name of an import that may precede it.
 fn last_part(span: Span, name: &str) -> Span {
     Span { start: span.end.saturating_sub(u32::try_from(name.len()).unwrap_or(0)).max(span.start), ..span }
 }
 
-/// Warns of imports that nothing was found by. One that brings an adjoint may be used without being named.
+/// Warns about unused imports. An import that brings an adjoint may be used without being named.
 pub(super) fn unused(file: &LoadedFile<'_>, names: &lasso::Rodeo, scopes: &Scopes, report: &mut Report) {
     let used = scopes.used();
     for (import, target) in &file.imports {
@@ -154,7 +154,8 @@ pub(super) fn unused(file: &LoadedFile<'_>, names: &lasso::Rodeo, scopes: &Scope
                 };
                 let none = !wanted.iter().any(|name| is_used(&name));
                 for (i, name) in wanted.iter().enumerate().filter(|(_, name)| !is_used(name)) {
-                    // With the comma before or after it; the last one with the whole import.
+                    // A name is removed with the comma before or after it. If no name of the import is used, the whole
+                    // import is removed.
                     let removed = match (none, i.checked_sub(1).map(|i| wanted[i]), wanted.get(i + 1)) {
                         (true, ..) => import.span,
                         (_, Some(before), _) => Span { start: before.span().end, ..name.span() },

@@ -39,10 +39,10 @@ use crate::report::Report;
 use crate::scope::{FileScope, Program, Scopes};
 use crate::usage;
 
-/// All nodes before their bodies are looked at.
+/// All nodes, before their bodies are lowered.
 pub(crate) type Headers<'a> = IndexVec<SourceId, Header<'a>>;
 
-/// Resolves all nodes. Whether that went well is in `report`.
+/// Resolves all nodes. Errors are added to `report`.
 pub(crate) fn lower<'a>(
     loaded: &Loaded<'a>,
     names: &lasso::Rodeo,
@@ -108,7 +108,7 @@ pub(crate) fn lower<'a>(
     (Program { nodes, scopes, main: loaded.main, order, in_error: report.errors() > 0, update }, headers)
 }
 
-/// A node before its body is looked at.
+/// A node before its body is lowered.
 pub(crate) struct Header<'a> {
     pub(crate) name: Arc<str>,
     pub(crate) file: FileId,
@@ -117,12 +117,12 @@ pub(crate) struct Header<'a> {
 }
 
 impl Header<'_> {
-    /// How many values a call of it gives.
+    /// The number of values that a call of it returns.
     fn results(&self) -> usize {
         if self.form == ast::Form::Record { 1 } else { self.ast.outputs.len() }
     }
 
-    /// What it is, as messages call it.
+    /// Its form, as named in messages.
     fn what(&self) -> &'static str {
         match self.form {
             ast::Form::Record => "record",

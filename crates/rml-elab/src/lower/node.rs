@@ -1,4 +1,4 @@
-//! Interfaces and variables of one node: declarations, single definition, outputs, declared clocks.
+//! Interfaces and variables of one node: declarations, uniqueness of definitions, outputs, declared clocks.
 
 use std::collections::BTreeSet;
 
@@ -18,7 +18,7 @@ use crate::hir::{
 use crate::report::Report;
 use crate::scope::Scopes;
 
-/// A node on its way from syntax to resolved.
+/// A node during name resolution.
 pub(super) struct Lower<'a, 'b> {
     pub(super) header: &'b Header<'a>,
     pub(super) headers: &'b IndexVec<SourceId, Header<'a>>,
@@ -28,19 +28,19 @@ pub(super) struct Lower<'a, 'b> {
     pub(super) locals: IndexVec<Local, LocalData>,
     pub(super) by_name: IndexMap<ast::Symbol, Local>,
     pub(super) exprs: IndexVec<ExprId, Expr>,
-    /// Names of dimensions that are names of variables, which is reported.
+    /// Names of dimensions that are also names of variables, which is reported.
     shared: BTreeSet<ast::Symbol>,
-    /// The nodes that calls name.
+    /// The nodes that calls refer to.
     pub(super) called: Vec<SourceId>,
-    /// The index of the equation that is looked at.
+    /// The index of the current equation.
     pub(super) index: Option<(ast::Symbol, Local)>,
     /// The shared instances.
     pub(super) shares: Vec<Local>,
-    /// Names that are called and are no nodes, or stand for a node and are no shares, which is reported.
+    /// Called names that are not nodes, and names of nodes that are not shared instances; both are reported.
     pub(super) uncalled: BTreeSet<ast::Symbol>,
     /// The automata.
     pub(super) automata: Automata<'a>,
-    /// Names that several equations define: the first one, and where they are defined again.
+    /// Names that several equations define: the first definition, and the places of the others.
     pub(super) doubled: IndexMap<ast::Symbol, (Local, Vec<Span>)>,
 }
 
@@ -112,10 +112,10 @@ pub(super) fn lower<'a>(
     }
 }
 
-/// The most names that are followed to see whether a definition may be static.
+/// The number of names that are followed to find out whether a definition may be static.
 const MAX_CHAIN: usize = 64;
 
-/// Gives the equations that a `split` adds their members.
+/// Assigns the members of a family to the equations that a `split` adds.
 fn split(family: &mut Option<Family>, parts: &mut [Equation]) {
     let Some(family) = family else { return };
     let range = family.range;
@@ -125,7 +125,7 @@ fn split(family: &mut Option<Family>, parts: &mut [Equation]) {
     }
 }
 
-/// The name that a dimension consists of.
+/// The name, if a dimension consists of one.
 fn dimension_name(dim: &ast::Dim<'_>) -> Option<(ast::Symbol, Span)> {
     match dim {
         ast::Dim::Splice(ident) => Some((ident.name, ident.span)),
@@ -153,7 +153,7 @@ impl Lower<'_, '_> {
         self.local(decl.name.name, decl.name.span, kind)
     }
 
-    /// An equation; `parts` takes those that a `split` adds, numbered from `at` on.
+    /// Lowers an equation. The equations that a `split` adds go to `parts` and are numbered from `at` on.
     pub(super) fn equation(
         &mut self,
         ast: &ast::Equation<'_>,
@@ -201,7 +201,7 @@ impl Lower<'_, '_> {
         );
     }
 
-    /// Reports the variables that several equations define, each once.
+    /// Reports each variable that several equations define.
     fn report_doubled(&mut self) {
         for (first, again) in std::mem::take(&mut self.doubled).into_values() {
             let first = &self.locals[first];
@@ -235,7 +235,7 @@ impl Lower<'_, '_> {
         }
     }
 
-    /// Declares what equation number `equation` defines.
+    /// Declares the variables that equation number `equation` defines.
     pub(super) fn sides(&mut self, ast: &ast::Equation<'_>, equation: usize) -> Vec<(Option<Local>, Span)> {
         let mut lhs = Vec::with_capacity(ast.lhs.len());
         for side in ast.lhs {
@@ -271,7 +271,7 @@ impl Lower<'_, '_> {
         lhs
     }
 
-    /// Declares the named dimensions: names in the shapes of inputs that nothing else defines.
+    /// Declares the named dimensions: names in the shapes of inputs that have no other definition.
     fn dimensions(&mut self) {
         for decl in self.header.ast.inputs {
             let Some(ty) = &decl.ty else { continue };
@@ -292,7 +292,7 @@ impl Lower<'_, '_> {
         }
     }
 
-    /// Whether a name may stand for a compile-time value, as far as its form says.
+    /// Whether a name may be a compile-time value, judged by its form.
     fn may_be_static(&self, local: Local, depth: usize) -> bool {
         let ast = self.header.ast;
         match self.locals[local].kind {
@@ -301,7 +301,7 @@ impl Lower<'_, '_> {
                 ast.inputs.iter().find(named).is_none_or(|d| d.ty.is_none())
             }
             LocalKind::Defined { equation } => {
-                // an automaton defines no static names
+                // An automaton does not define static names.
                 let Some(equation) = self.automata.written.get(equation).map(|written| written.ast) else {
                     return false;
                 };
@@ -333,7 +333,7 @@ impl Lower<'_, '_> {
         }
     }
 
-    /// A dimension of an input has the name of a stream.
+    /// Reports that a dimension of an input has the name of a stream.
     fn shared_name(&mut self, input: ast::Ident, span: Span, known: Local) {
         let data = &self.locals[known];
         let (name, of) = (&data.name, self.names.resolve(&input.name));
@@ -408,7 +408,7 @@ impl Lower<'_, '_> {
         self.report.push(d);
     }
 
-    /// Whether dimensions have a name that is reported as that of a variable.
+    /// Whether one of the dimensions has a name that is reported as the name of a variable.
     fn has_shared_name(&self, dims: &[ast::Dim<'_>]) -> bool {
         dims.iter().filter_map(dimension_name).any(|(name, _)| self.shared.contains(&name))
     }
@@ -442,7 +442,7 @@ impl Lower<'_, '_> {
         let is_input = self.locals[local].kind == LocalKind::Formal;
         let known = self.by_name.get(&name).copied();
         match known {
-            // It is reported already.
+            // The undefined condition is already reported.
             Some(cond) if self.locals[cond].kind == LocalKind::Undefined => {}
             Some(cond) if (is_interface || !is_input) && cond != local => {
                 self.automata.read.insert(cond);
@@ -468,7 +468,7 @@ impl Lower<'_, '_> {
                     None => d.help(format!("make it an input: `{text}: bool []`")),
                 });
                 if known.is_none() {
-                    // What reads it, too, is no error of its own.
+                    // Expressions that read the output report no errors of their own.
                     self.local(name, span, LocalKind::Undefined);
                 }
             }
@@ -484,8 +484,8 @@ impl Lower<'_, '_> {
             .collect()
     }
 
-    /// Makes `a, b = split(x)` one equation for each part, those after the first numbered from `at` on; gives back the
-    /// left side of the first.
+    /// Splits `a, b = split(x)` into one equation for each part; those after the first are numbered from `at` on.
+    /// Returns the left side of the first part.
     fn split(
         &mut self,
         mut lhs: Vec<(Option<Local>, Span)>,

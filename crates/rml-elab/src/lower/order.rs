@@ -1,4 +1,4 @@
-//! Every node after those it calls, and the cycles among them.
+//! Orders nodes such that callees come first, and finds the cycles among them.
 
 use rml_base::codes::elab as codes;
 use rml_base::{Diagnostic, IndexVec, Span};
@@ -8,18 +8,18 @@ use crate::hir::{ExprId, ExprKind, LocalKind, Node, SourceId};
 use crate::hir::{Structure, Target};
 use crate::report::Report;
 
-/// A call through which nodes call each other in a circle.
+/// A call that closes a cycle of calls.
 #[derive(Debug)]
 pub(crate) struct Cycle {
-    /// The nodes that call each other, from the callee on.
+    /// The nodes on the cycle, beginning with the callee.
     pub(crate) chain: Vec<SourceId>,
     pub(crate) callee: SourceId,
     pub(crate) span: Span,
-    /// The call.
+    /// The node that contains the call, and the call.
     pub(crate) call: (SourceId, ExprId),
 }
 
-/// The nodes that a node names in calls and as arguments: which one, where, and the expression; in textual order.
+/// The nodes that a node names in calls and as arguments, with the places and the expressions; in textual order.
 pub(crate) fn callees(node: &Node) -> Vec<(SourceId, Span, ExprId)> {
     node.exprs
         .iter_enumerated()
@@ -34,8 +34,8 @@ pub(crate) fn callees(node: &Node) -> Vec<(SourceId, Span, ExprId)> {
         .collect()
 }
 
-/// Every node that is reached from `starts` after those it calls, and the calls that close cycles. (Without recursion:
-/// calls may be nested deeply.)
+/// The nodes that can be reached from `starts`, each after its callees, and the calls that close cycles. (Without
+/// recursion, because calls may be nested deeply.)
 pub(crate) fn ordered(
     starts: impl IntoIterator<Item = SourceId>,
     calls: &dyn Fn(SourceId) -> Vec<(SourceId, Span, ExprId)>,
@@ -74,7 +74,7 @@ pub(crate) fn ordered(
     (order, cycles)
 }
 
-/// Every node after those it calls. A cycle that no static condition can end is reported, and cut.
+/// All nodes, each after its callees. A cycle that no static condition can end is reported and cut.
 pub(super) fn call_order(nodes: &mut IndexVec<SourceId, Node>, report: &mut Report) -> Vec<SourceId> {
     let calls: IndexVec<SourceId, Vec<_>> = nodes.iter().map(callees).collect();
     let ids: Vec<SourceId> = nodes.ids().collect();
@@ -82,7 +82,7 @@ pub(super) fn call_order(nodes: &mut IndexVec<SourceId, Node>, report: &mut Repo
     if cycles.is_empty() {
         return order;
     }
-    // What may end is decided when copies are made.
+    // If a recursion may end, this is decided when copies are made.
     let recursive = structure::recursive(&calls);
     let guarded: Vec<Vec<ExprId>> = ids
         .iter()
@@ -95,7 +95,7 @@ pub(super) fn call_order(nodes: &mut IndexVec<SourceId, Node>, report: &mut Repo
     let (order, cycles) = ordered(ids, &open);
     let mut known = Vec::new();
     for cycle in cycles {
-        // two calls in one node are one mistake
+        // Two calls in one node count as one mistake.
         if !known.contains(&(cycle.call.0, cycle.callee)) {
             report.push(recursion(&|id| &nodes[id], &cycle));
             known.push((cycle.call.0, cycle.callee));
@@ -107,7 +107,7 @@ pub(super) fn call_order(nodes: &mut IndexVec<SourceId, Node>, report: &mut Repo
     order
 }
 
-/// A node contains itself.
+/// The error that a node contains itself.
 pub(crate) fn recursion<'a>(node: &dyn Fn(SourceId) -> &'a Node, cycle: &Cycle) -> Diagnostic {
     let name = &node(cycle.callee).name;
     let mut path: Vec<&str> = cycle.chain.iter().map(|id| node(*id).name.as_ref()).collect();
@@ -139,13 +139,13 @@ pub(crate) fn recursion<'a>(node: &dyn Fn(SourceId) -> &'a Node, cycle: &Cycle) 
         .help("a static condition can end a recursion: `o = if n == 0 then x else f(n - 1, x);`")
 }
 
-/// Why the condition around a recursive call does not end the recursion.
+/// The reason why the condition around a recursive call does not end the recursion.
 enum Undecided<'a> {
-    /// It reads an input that is declared as a stream.
+    /// The condition reads an input that is declared as a stream.
     Stream(&'a str, Span),
-    /// It reads a size.
+    /// The condition reads a size.
     Dimension(&'a str, Span),
-    /// The call stands in a case of `match`.
+    /// The call is in a case of `match`.
     Match,
 }
 
@@ -173,11 +173,11 @@ fn undecided(node: &Node, call: ExprId) -> Option<Undecided<'_>> {
         ExprKind::Structure(Structure::Match { cases, .. }) if cases.iter().any(|(_, case)| holds(*case)) => {
             Some(Undecided::Match)
         }
-        _ => None, // not a choice
+        _ => None, // Not a choice.
     })
 }
 
-/// An expression and all in it.
+/// An expression and all its subexpressions.
 fn parts(node: &Node, expr: ExprId) -> Vec<ExprId> {
     let (mut found, mut todo) = (Vec::new(), vec![expr]);
     while let Some(expr) = todo.pop() {

@@ -12,9 +12,9 @@ impl Lower<'_, '_> {
     pub(super) fn results(&mut self, lhs: &[(Option<Local>, Span)], rhs: ExprId, span: Span) {
         let at = self.exprs[rhs].span;
         match &self.exprs[rhs].kind {
-            // what a node that is an argument gives is known in copies
+            // The number of results of a node that is an argument is known only in copies.
             ExprKind::Error(_) | ExprKind::Structure(Structure::Apply(_)) => {}
-            // the results of adjoints depend on types
+            // The results of adjoints depend on types.
             ExprKind::Call(call) if call.order.times > 0 => {}
             ExprKind::Call(call) => {
                 let callee = &self.headers[call.callee];
@@ -38,7 +38,7 @@ impl Lower<'_, '_> {
         }
     }
 
-    /// What is in error, and reported, keeps its parts only.
+    /// Marks an expression whose error is reported; only its parts are kept.
     fn spoil(&mut self, expr: ExprId) {
         let kind = &mut self.exprs[expr].kind;
         *kind = ExprKind::Error(kind.children());
@@ -66,8 +66,8 @@ impl Lower<'_, '_> {
         self.report.push(d);
     }
 
-    /// Calls that are operands give one value. All expressions from number `first` on belong to the equation with right
-    /// side `top`.
+    /// Checks that calls that are operands return one value. All expressions from position `first` on belong to the
+    /// equation with the right side `top`.
     pub(super) fn nested_calls(&mut self, first: usize, top: ExprId) {
         let nested: Vec<(SourceId, ExprId)> = self
             .exprs

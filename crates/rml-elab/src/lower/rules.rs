@@ -1,4 +1,4 @@
-//! `f(x) by g`, `param(k) by g`: what updates parameters.
+//! `f(x) by g`, `param(k) by g`: the nodes that update parameters.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ use crate::hir::{
 };
 
 impl Lower<'_, '_> {
-    /// The node after `by`.
+    /// Lowers the node after `by`.
     pub(super) fn rule(&mut self, rule: &ast::Expr<'_>) -> ExprId {
         let ast::ExprKind::Literal(rate) = rule.kind else { return self.passed(rule, None) };
         let rate = match rate {
@@ -32,7 +32,7 @@ impl Lower<'_, '_> {
         self.exprs.push(Expr { kind: ExprKind::Error(Vec::new()), span: rule.span })
     }
 
-    /// `f(x) by g`
+    /// Lowers `f(x) by g`.
     pub(super) fn by(&mut self, call: &ast::Expr<'_>, rule: &ast::Expr<'_>) -> ExprKind {
         let id = self.expr(call);
         let rule = self.rule(rule);
@@ -60,7 +60,7 @@ impl Lower<'_, '_> {
     }
 }
 
-/// A node that updates parameters by the node that it takes: `node diff_param(rule: node, init, bp, do) -> (o)` with
+/// The node that updates parameters by the node passed to it: `node diff_param(rule: node, init, bp, do) -> (o)` with
 /// `o = rule(init, bp, do);`
 pub(super) fn update(span: Span) -> Node {
     let mut locals: IndexVec<Local, LocalData> = IndexVec::new();

@@ -1,4 +1,4 @@
-//! Parameters of one element whose initial value looks like a size.
+//! Parameters with one element whose initial value looks like a size.
 
 use rml_base::Diagnostic;
 use rml_base::codes::elab::SCALAR_PARAMETER;
@@ -8,8 +8,8 @@ use super::{Node, Report, Scopes};
 use crate::builtins::Builtin;
 use crate::hir::ExprKind;
 
-/// Warns of `param(4)` in the program's own nodes: an integer other than 0 and 1 begins few parameters, and is the size
-/// of many.
+/// Warns about `param(4)` in the program's own nodes: an integer other than 0 and 1 is rarely an initial value, but
+/// often a size.
 pub(super) fn report(node: &Node, scopes: &Scopes, report: &mut Report) {
     if scopes.is_library(node.file) {
         return;

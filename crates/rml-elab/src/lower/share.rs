@@ -9,11 +9,11 @@ use super::written::brief;
 use crate::hir::{Equation, Expr, ExprId, ExprKind, Local, Segment, Structure, Target};
 use crate::scope::Callable;
 
-/// What follows the name of a shared instance.
+/// The word after the name of a shared instance.
 const PARAMS: &str = "params";
 
 impl Lower<'_, '_> {
-    /// `share u = net;`
+    /// Lowers `share u = net;`.
     pub(super) fn share(&mut self, ast: &ast::Equation<'_>, node: &ast::Expr<'_>) -> Equation {
         let name = ast.lhs.iter().find_map(|side| match side {
             ast::Lhs::Var(decl) => self.by_name.get(&decl.name.name).copied(),
@@ -26,18 +26,18 @@ impl Lower<'_, '_> {
         let span = self.exprs[node].span;
         let kind = match name.filter(|name| self.shares.contains(name)) {
             Some(name) => ExprKind::Structure(Structure::Share { name, node, by }),
-            None => ExprKind::Error(std::iter::once(node).chain(by).collect()), // the name is defined twice, which is reported
+            None => ExprKind::Error(std::iter::once(node).chain(by).collect()), // The name is defined twice, which is reported.
         };
         let rhs = self.exprs.push(Expr { kind, span });
         Equation { lhs: vec![(None, span)], rhs, span: ast.span, family: None }
     }
 
-    /// The node of a shared instance.
+    /// Lowers the node of a shared instance.
     fn shared_node(&mut self, node: &ast::Expr<'_>) -> ExprId {
         let is_open = |args: &[ast::Expr<'_>]| args.iter().any(|arg| matches!(arg.kind, ast::ExprKind::Hole));
         match node.kind {
             ast::ExprKind::Call { args, .. } if !is_open(args) => {}
-            _ => return self.passed(node, None), // a name, a call with open inputs, or no node at all
+            _ => return self.passed(node, None), // A name, a call with open inputs, or not a node.
         }
         let d = Diagnostic::error(codes::NODE_ARGUMENT, "expected a node to share, found a call of one")
             .label(node.span, "a node is expected here");
@@ -50,7 +50,7 @@ impl Lower<'_, '_> {
         self.exprs.push(Expr { kind: ExprKind::Error(Vec::new()), span: node.span })
     }
 
-    /// Whether an equation defines a variable as a node with open inputs: `f = dense(8, _);`
+    /// Whether an equation defines a variable as a call with open inputs: `f = dense(8, _);`
     pub(super) fn is_open_call(&self, ast: &ast::Equation<'_>) -> bool {
         let [ast::Lhs::Var(decl)] = ast.lhs else { return false };
         let ast::ExprKind::Call { callee, args } = ast.rhs.kind else { return false };
@@ -61,7 +61,7 @@ impl Lower<'_, '_> {
             && matches!(self.scopes.callable(self.header.file, callee), Some(Callable::Node(..)))
     }
 
-    /// An equation defines a variable as a node.
+    /// Reports an equation that defines a variable as a node.
     pub(super) fn node_as_variable(&mut self, ast: &ast::Equation<'_>) {
         let [ast::Lhs::Var(decl)] = ast.lhs else { return };
         let ast::ExprKind::Call { callee, .. } = ast.rhs.kind else { return };
@@ -83,7 +83,7 @@ impl Lower<'_, '_> {
         );
     }
 
-    /// `u.params`, `u.params.dense_0.kernel`; `None` if this is a field of something else.
+    /// Lowers `u.params` or `u.params.dense_0.kernel`; `None` if this is a field of another expression.
     pub(super) fn params(&mut self, base: &ast::Expr<'_>, field: Ident) -> Option<ExprKind> {
         if let ast::ExprKind::Var(name) = base.kind {
             let of = *self.by_name.get(&name)?;
@@ -101,7 +101,7 @@ impl Lower<'_, '_> {
         Some(ExprKind::Structure(Structure::Params { of, path }))
     }
 
-    /// What stands before a field, if it begins with `u.params`.
+    /// The path before a field, if it begins with `u.params`.
     fn path(&mut self, base: &ast::Expr<'_>) -> Option<(Local, Vec<Segment>)> {
         match base.kind {
             ast::ExprKind::Field { base, field } => match self.params(base, field)? {
@@ -117,7 +117,7 @@ impl Lower<'_, '_> {
         }
     }
 
-    /// A shared instance has no such field.
+    /// Reports that a shared instance has no such field.
     fn no_field(&mut self, of: Local, field: Ident) {
         let (name, text) = (self.locals[of].name.clone(), self.names.resolve(&field.name));
         self.report.push(
@@ -132,12 +132,12 @@ impl Lower<'_, '_> {
         );
     }
 
-    /// Reports shared instances that nothing calls.
+    /// Reports shared instances that are never called.
     pub(super) fn unused_shares(&mut self) {
         for share in self.shares.clone() {
             let name = self.names.get(&self.locals[share].name);
             if name.is_some_and(|name| self.uncalled.contains(&name)) {
-                continue; // it is no share in the text
+                continue; // Not a shared instance in the source.
             }
             let calls = |kind: &ExprKind| match kind {
                 ExprKind::Structure(Structure::Apply(apply)) => apply.formal == share,

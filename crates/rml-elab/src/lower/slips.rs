@@ -1,5 +1,5 @@
-//! Advice about names that nothing defines: an index without a range, a cycle as an index, a parameter of a state
-//! outside of it, an input that a constant reads, the adjoint of a function.
+//! Help about undefined names: an index without a range, a cycle as an index, a parameter of a state read outside the
+//! state, an input read by a constant, the adjoint of a function.
 
 use rml_base::codes::elab as codes;
 use rml_base::{Diagnostic, Span};
@@ -11,14 +11,14 @@ use crate::builtins;
 use crate::hir::Order;
 use crate::scope::{Callable, derivative};
 
-/// Functions of other libraries that apply a function to the entries of an array, one after the other.
+/// Functions of other libraries that apply a function to each entry of an array.
 const SCANS: &[&str] = &["scan", "map", "fold", "foldl", "reduce", "vmap"];
 
-/// The most cycles back that are written as delays.
+/// The greatest number of previous cycles that are written as nested delays.
 const MAX_BACK: i64 = 3;
 
 impl<'a> Lower<'a, '_> {
-    /// The error about a name that is no variable because of where it stands, if that is known.
+    /// The error that a name is not a variable at this place, if the reason is known.
     pub(super) fn misplaced(&self, name: Symbol, span: Span) -> Option<Diagnostic> {
         if self.header.form == ast::Form::Constant {
             return self.read_by_constant(name, span);
@@ -26,7 +26,7 @@ impl<'a> Lower<'a, '_> {
         self.parameter_outside(name, span).or_else(|| self.index_without_range(name, span))
     }
 
-    /// A constant reads a variable of a node.
+    /// The error that a constant reads a variable of a node.
     fn read_by_constant(&self, name: Symbol, span: Span) -> Option<Diagnostic> {
         let defines = |node: &ast::Node<'_>| {
             let mut sides = node.equations.iter().flat_map(|equation| equation.lhs);
@@ -58,7 +58,7 @@ impl<'a> Lower<'a, '_> {
         )
     }
 
-    /// A parameter of a state is read outside of it.
+    /// The error that a parameter of a state is read outside the state.
     fn parameter_outside(&self, name: Symbol, span: Span) -> Option<Diagnostic> {
         let mut todo: Vec<&ast::Equation<'_>> = self.header.ast.equations.iter().collect();
         while let Some(equation) = todo.pop() {
@@ -82,7 +82,7 @@ impl<'a> Lower<'a, '_> {
         None
     }
 
-    /// The index of an equation that has no range: of a family, or of time.
+    /// The error about an index, of a family or of time, in an equation without a range.
     fn index_without_range(&self, name: Symbol, span: Span) -> Option<Diagnostic> {
         let ast: &'a ast::Node<'a> = self.header.ast;
         let is_here = |e: &Expr<'_>| e.span.to(span) == e.span;
@@ -115,7 +115,8 @@ impl<'a> Lower<'a, '_> {
         Some(if known.is_none() { d.help(help) } else { d.fix(help, end, format!(" {range}")) })
     }
 
-    /// Whether an equation reads entries of an input that is declared with an axis, and how many this has.
+    /// Whether an equation reads entries of an input that is declared with an axis; if so, the length of the axis, if
+    /// known.
     fn entries(&self, rhs: &'a Expr<'a>) -> Option<Option<i64>> {
         let inputs = self.header.ast.inputs;
         let mut found = None;
@@ -135,7 +136,7 @@ impl<'a> Lower<'a, '_> {
         found
     }
 
-    /// The right side of an equation whose index `t` stands for the cycle: `x` for `x[t]`, `0.0 fby x` for `x[t - 1]`.
+    /// The right side of an equation whose index `t` means the cycle: `x` for `x[t]`, `0.0 fby x` for `x[t - 1]`.
     fn over_cycles(&self, t: Symbol, rhs: &Expr<'_>) -> Option<String> {
         let is_t = |e: &Expr<'_>| matches!(e.kind, A::Var(name) if name == t);
         rewritten(self.names, rhs, &|e| {
@@ -149,13 +150,13 @@ impl<'a> Lower<'a, '_> {
                     of,
                     Expr { kind: A::Literal(Literal::Int(k @ 1..=MAX_BACK)), .. },
                 ) if is_t(of) => Some((0..*k).fold(name.to_owned(), |inner, _| format!("(0.0 fby {inner})"))),
-                _ => None, // another position than that of this cycle or one before
+                _ => None, // Any position other than this cycle or a recent one.
             }
         })
         .filter(|text| !mentions(text, self.names.resolve(&t)))
     }
 
-    /// The number of indices for which an equation of `family` defines all members that are read by number.
+    /// The number of indices with which an equation of `family` defines all members that are read with literal indices.
     fn bound(&self, index: Symbol, family: Symbol, member: &Expr<'_>) -> Option<i64> {
         let is_index = |e: &Expr<'_>| matches!(e.kind, A::Var(name) if name == index);
         let before = match member.kind {
@@ -163,7 +164,7 @@ impl<'a> Lower<'a, '_> {
             A::Binary(BinaryOp::Add, of, Expr { kind: A::Literal(Literal::Int(k)), .. }) if is_index(of) => {
                 *k
             }
-            _ => return None, // an index of another form
+            _ => return None, // An index of another form.
         };
         let ast: &'a ast::Node<'a> = self.header.ast;
         let mut last = None;
@@ -181,8 +182,8 @@ impl<'a> Lower<'a, '_> {
         last?.checked_sub(before)?.checked_add(1).filter(|bound| *bound > 0)
     }
 
-    /// What to write where an equation without an index, with its variable at `first`, and members of a family at
-    /// `again` have one name.
+    /// The help if an equation without an index defines a variable at `first`, and equations at `again` define members
+    /// of a family with the same name.
     pub(super) fn first_member(&self, first: Span, again: &[Span]) -> Option<String> {
         let ast: &'a ast::Node<'a> = self.header.ast;
         let at = |span: Span| {
@@ -203,7 +204,7 @@ impl<'a> Lower<'a, '_> {
         Some(format!("the first member of a family has an index, too: write `{name}[0] = {value};`"))
     }
 
-    /// What to write for `diff_tanh`: functions have no adjoint that can be called.
+    /// The help for `diff_tanh`: functions have no adjoint that can be called.
     pub(super) fn adjoint_of_function(&self, name: &str) -> Option<String> {
         let (inner, order) = derivative(name, Order::NONE)?;
         let which = builtins::find(inner)?;
@@ -217,7 +218,7 @@ impl<'a> Lower<'a, '_> {
         ))
     }
 
-    /// What to write for `scan(total, x)`: the call of the node along an axis.
+    /// The correct form for `scan(total, x)`: the call of the node along an axis.
     pub(super) fn scanned(&self, name: &str, args: &[Expr<'_>]) -> Option<String> {
         let [Expr { kind: A::Var(node), .. }, operands @ ..] = args else { return None };
         let node = self.names.resolve(node);
@@ -239,13 +240,14 @@ impl<'a> Lower<'a, '_> {
         }
     }
 
-    /// Whether a node calls its input of that name, so that the call is an error which says that it takes a node.
+    /// Whether a node calls its input of that name. Then that call is an error, which says that the input must be a
+    /// node.
     pub(super) fn calls_input(node: &ast::Node<'_>, input: Symbol) -> bool {
         let is_call = &mut |e: &Expr<'_>| matches!(e.kind, A::Call { callee, .. } if callee.name == input);
         node.equations.iter().any(|equation| equation.rhs.any(is_call))
     }
 
-    /// The node that a shared instance is made of, with its streams open, where a call of it is written.
+    /// The node of a shared instance as text, with open stream inputs, for a call that was written instead.
     pub(super) fn open_form(&self, node: &Expr<'_>) -> Option<String> {
         let A::Call { callee, args } = node.kind else { return None };
         let open = |arg: &Expr<'_>| {
@@ -265,7 +267,7 @@ impl<'a> Lower<'a, '_> {
     }
 }
 
-/// Whether a text has that name in it.
+/// Whether a text contains that name as a word.
 fn mentions(text: &str, name: &str) -> bool {
     text.split(|c: char| !c.is_ascii_alphanumeric() && c != '_').any(|word| word == name)
 }

@@ -1,4 +1,4 @@
-//! The automata of a node while it is resolved.
+//! The automata of a node during name resolution.
 
 use std::sync::Arc;
 
@@ -8,32 +8,32 @@ use rml_syntax::ast::{self, Symbol};
 
 use crate::hir::{Equation, Local, States};
 
-/// An equation before its right side is looked at.
+/// An equation before its right side is lowered.
 pub(super) struct Written<'a> {
     pub(super) ast: &'a ast::Equation<'a>,
     pub(super) lhs: Vec<(Option<Local>, Span)>,
-    /// The state that it stands in.
+    /// The state that contains it.
     pub(super) state: Option<usize>,
 }
 
 /// An automaton whose variables are declared.
 pub(super) struct Automaton<'a> {
-    /// The state that it stands in.
+    /// The state that contains it.
     pub(super) outer: Option<usize>,
     pub(super) ast: &'a [ast::State<'a>],
     pub(super) span: Span,
     pub(super) name: String,
     /// The names of its states.
     pub(super) names: Arc<[Arc<str>]>,
-    /// Its states, each with its own variables.
+    /// Its states, each with the variables it defines.
     pub(super) states: Vec<Own>,
-    /// The state whose equations run, and whether they restart.
+    /// The number of the running state, and the flag that its delays restart.
     pub(super) value: Local,
     pub(super) restart: Option<Local>,
     /// The same, before strong transitions are taken; the same variables if there are none.
     pub(super) entry: Local,
     pub(super) entry_restart: Option<Local>,
-    /// Whether the conditions of strong transitions restart.
+    /// The flag that the conditions of strong transitions restart.
     pub(super) strong_restart: Option<Local>,
     /// The variables that all states define, for readers outside the automaton.
     pub(super) exports: IndexMap<Symbol, Local>,
@@ -41,7 +41,7 @@ pub(super) struct Automaton<'a> {
 
 /// A state whose variables are declared.
 pub(super) struct Own {
-    /// Where its equations run, and where the conditions of its strong transitions do.
+    /// The state of its equations, and the state of the conditions of its strong transitions.
     pub(super) body: usize,
     pub(super) strong: Option<usize>,
     pub(super) path: Arc<str>,
@@ -69,22 +69,22 @@ pub(super) struct Partial {
 #[derive(Default)]
 pub(super) struct Automata<'a> {
     pub(super) written: Vec<Written<'a>>,
-    /// Those inside of another one stand before it.
+    /// The automata; inner ones come before the ones that contain them.
     pub(super) all: Vec<Automaton<'a>>,
     pub(super) states: States,
     pub(super) partial: IndexMap<Symbol, Partial>,
-    /// What is read of what may be read outside.
+    /// The exported variables that are read outside their automaton.
     pub(super) read: IndexSet<Local>,
-    /// Equations that automata stand for, with the state that each stands in.
+    /// The equations generated for automata, with the state that contains each of them.
     pub(super) made: Vec<(Option<usize>, Equation)>,
-    /// The variables that are the number of a state, with the names of all.
+    /// The variables that are the number of a state, with the names of all states.
     pub(super) numbered: IndexMap<Local, Arc<[Arc<str>]>>,
-    /// Names of states that transitions name, and their automaton does not have.
+    /// Names of states that occur in transitions but not in the automaton.
     pub(super) sought: IndexSet<Symbol>,
-    /// How many automata are declared.
+    /// The number of declared automata.
     pub(super) count: usize,
-    /// The paths of states that are taken.
+    /// The paths of states that are in use.
     pub(super) paths: IndexSet<Arc<str>>,
-    /// Whether the condition of a strong transition is looked at.
+    /// Whether the condition of a strong transition is being lowered.
     pub(super) entering: bool,
 }

@@ -1,4 +1,4 @@
-//! Families, constants, nodes as arguments, and choices that are made when the program is compiled.
+//! Families, constants, nodes as arguments, and choices that are made at compile time.
 
 use rml_base::codes::elab as codes;
 use rml_base::scc::components;
@@ -10,14 +10,14 @@ use crate::hir::{Apply, Clauses, Family, Member, Order, Passed, Range, Structure
 use crate::hir::{Equation, Expr, ExprId, ExprKind, Index, Local, LocalData, LocalKind, Node, SourceId};
 use crate::scope::Callable;
 
-/// The most names that are followed to see whether a condition is static.
+/// The number of names that are followed to find out whether a condition is static.
 const MAX_CHAIN: usize = 16;
 
-/// The inputs of a node that updates a parameter: its first value, `bp` and the gradient.
+/// The number of inputs for the update of a parameter: its first value, `bp` and the gradient.
 const UPDATE: usize = 3;
 
 impl Lower<'_, '_> {
-    /// What an equation defines of families, and its index, which is in scope from then on.
+    /// The members of families that an equation defines, and its range. From then on, the index is in scope.
     pub(super) fn family(&mut self, ast: &ast::Equation<'_>) -> Option<Family> {
         let has_member = |side: &ast::Lhs<'_>| matches!(side, ast::Lhs::Var(decl) if decl.member.is_some());
         if ast.range.is_none() && !ast.lhs.iter().any(has_member) {
@@ -65,7 +65,7 @@ impl Lower<'_, '_> {
         Range { index, first, end, span: ast.span }
     }
 
-    /// An equation with an index defines a variable without one.
+    /// Reports that an equation with an index defines a variable without one.
     fn without_index(&mut self, decl: &ast::Decl<'_>, range: Option<ast::Range<'_>>) {
         let Some(range) = range else { return };
         let (name, index) = (self.names.resolve(&decl.name.name), self.names.resolve(&range.index.name));
@@ -77,7 +77,7 @@ impl Lower<'_, '_> {
         );
     }
 
-    /// A name as an expression.
+    /// Lowers a name as an expression.
     pub(super) fn named(&mut self, name: Symbol, span: Span) -> ExprKind {
         let local = self.variable(name, span);
         if self.locals[local].kind == LocalKind::Node {
@@ -92,7 +92,7 @@ impl Lower<'_, '_> {
         ExprKind::Local(local)
     }
 
-    /// `h[k]`, `h[1:3]`, if `h` is a family.
+    /// Lowers `h[k]` or `h[1:3]`, if `h` is a family.
     pub(super) fn member(
         &mut self,
         base: &ast::Expr<'_>,
@@ -120,14 +120,14 @@ impl Lower<'_, '_> {
         Some(ExprKind::Index { base, indices })
     }
 
-    /// The constant of that name, as a local.
+    /// The constant with that name, as a local.
     pub(super) fn constant(&mut self, name: Symbol, span: Span) -> Option<Local> {
         let id = self.scopes.constant(self.header.file, self.names.resolve(&name))?;
         self.called.push(id);
         Some(self.local(name, span, LocalKind::Constant(id)))
     }
 
-    /// The input of that name that takes a node, and how often the name says `diff_` or `grad_` before it.
+    /// The node formal that a name refers to, and the order given by the `diff_` and `grad_` before it.
     pub(super) fn node_formal(&self, name: &str) -> Option<(Local, Order)> {
         let (mut name, mut order) = (name, Order::NONE);
         loop {
@@ -139,7 +139,7 @@ impl Lower<'_, '_> {
         }
     }
 
-    /// A call of a node that is an argument.
+    /// Lowers a call of a node that is an argument.
     pub(super) fn apply(
         &mut self,
         formal: Local,
@@ -168,13 +168,13 @@ impl Lower<'_, '_> {
         }
     }
 
-    /// The arguments of a node; some may be nodes.
+    /// Lowers the arguments of a node; some may be nodes.
     pub(super) fn arguments(&mut self, callee: SourceId, args: &[ast::Expr<'_>]) -> Vec<ExprId> {
         let inputs = self.headers[callee].ast.inputs;
         let args = args.iter().enumerate().map(|(i, arg)| match inputs.get(i) {
             Some(input) if input.node.is_some() => self.passed(arg, Some((callee, input))),
             Some(input) if let Some(d) = self.node_as_value(arg, callee, input) => {
-                // what calls the input is in error, and says the same
+                // A call of the input is in error too, and says the same.
                 if !Self::calls_input(self.headers[callee].ast, input.name.name) {
                     self.report.push(d);
                 }
@@ -185,7 +185,7 @@ impl Lower<'_, '_> {
         args.collect()
     }
 
-    /// What to write where the name of a node is passed to an input that is declared as a value.
+    /// The error that the name of a node is passed to an input that is declared as a value.
     fn node_as_value(
         &self,
         arg: &ast::Expr<'_>,
@@ -219,7 +219,7 @@ impl Lower<'_, '_> {
         Some(d.help(format!("to pass its value, call it: `{text}(..)`")))
     }
 
-    /// A node as an argument, for the input of a callee if that is known.
+    /// Lowers a node as an argument; `input` is the input of the callee, if that is known.
     pub(super) fn passed(
         &mut self,
         arg: &ast::Expr<'_>,
@@ -245,7 +245,7 @@ impl Lower<'_, '_> {
         self.exprs.push(Expr { kind, span: arg.span })
     }
 
-    /// `dense(64, _)`
+    /// Lowers `dense(64, _)`.
     fn partial(
         &mut self,
         arg: &ast::Expr<'_>,
@@ -274,7 +274,7 @@ impl Lower<'_, '_> {
         Passed { target, order, given }
     }
 
-    /// What the name of a node that is passed stands for.
+    /// The meaning of the name of a node that is passed.
     fn target(
         &mut self,
         callee: ast::Ident,
@@ -304,7 +304,7 @@ impl Lower<'_, '_> {
         }
     }
 
-    /// An argument is a value where a node is expected.
+    /// The error that an argument is a value where a node is expected.
     fn no_node_argument(&self, arg: &ast::Expr<'_>, input: Option<(SourceId, &ast::Decl<'_>)>) -> Diagnostic {
         let expected = input.map_or("a node is expected here".to_owned(), |(callee, input)| {
             let name = self.names.resolve(&input.name.name);
@@ -332,7 +332,7 @@ impl Lower<'_, '_> {
         }
     }
 
-    /// The arguments of a node that updates parameters: its last three inputs are open.
+    /// The arguments of a node that updates parameters, with its last three inputs open, as text.
     fn open_rule(&self, id: SourceId) -> String {
         let inputs = self.headers[id].ast.inputs;
         let given = inputs.iter().take(inputs.len().saturating_sub(UPDATE));
@@ -340,7 +340,7 @@ impl Lower<'_, '_> {
         given.chain(["_"; UPDATE]).collect::<Vec<_>>().join(", ")
     }
 
-    /// A call with open inputs where a value is expected.
+    /// Reports a call with open inputs where a value is expected.
     pub(super) fn open_call(&mut self, name: &str, args: &[ast::Expr<'_>], span: Span) -> ExprKind {
         let d = Diagnostic::error(
             codes::NODE_ARGUMENT,
@@ -353,7 +353,7 @@ impl Lower<'_, '_> {
         ExprKind::Error(given.collect())
     }
 
-    /// `_` that is not an argument of a call.
+    /// Reports a `_` that is not an argument of a call.
     pub(super) fn hole(&mut self, span: Span) -> ExprKind {
         let d = Diagnostic::error(codes::NODE_ARGUMENT, "`_` has no value")
             .label(span, "a value is expected here")
@@ -362,7 +362,7 @@ impl Lower<'_, '_> {
         ExprKind::Error(Vec::new())
     }
 
-    /// An output cannot be a node.
+    /// Reports an output that is declared as a node.
     pub(super) fn no_node(&mut self, decl: &ast::Decl<'_>) {
         let Some(span) = decl.node else { return };
         self.report.push(
@@ -372,7 +372,7 @@ impl Lower<'_, '_> {
         );
     }
 
-    /// `if`, which is decided now where its condition depends on an index.
+    /// Lowers an `if`. It is decided at compile time if its condition depends on an index.
     pub(super) fn conditional(&mut self, cond: ExprId, then: ExprId, other: ExprId) -> ExprKind {
         let is_index = |local: Local| self.locals[local].kind == LocalKind::Index;
         let depends = self.index.is_some() && locals(&self.exprs, cond).into_iter().any(is_index);
@@ -395,12 +395,12 @@ fn index_span(index: &ast::IndexExpr<'_>) -> Span {
     }
 }
 
-/// Where a slice stands.
+/// The place of a slice.
 fn is_part(index: &ast::IndexExpr<'_>) -> Option<Span> {
     if let ast::IndexExpr::Slice { span, .. } = index { Some(*span) } else { None }
 }
 
-/// Whether `expand` makes copies of a node, whose callees are known.
+/// Whether `expand` makes copies of a node. The callees of the node must have been checked.
 pub(super) fn is_template(nodes: &IndexVec<SourceId, Node>, id: SourceId) -> bool {
     let node = &nodes[id];
     has_own(node) || super::callees(node).iter().any(|(callee, ..)| nodes[*callee].template)
@@ -419,7 +419,7 @@ fn locals(exprs: &IndexVec<ExprId, Expr>, expr: ExprId) -> Vec<Local> {
     found
 }
 
-/// By node, a number that it shares with the nodes that it calls and that call it, directly or through others.
+/// For each node, a number that it shares with all nodes that are mutually recursive with it.
 pub(super) fn recursive(
     calls: &IndexVec<SourceId, Vec<(SourceId, Span, ExprId)>>,
 ) -> IndexVec<SourceId, usize> {
@@ -430,8 +430,8 @@ pub(super) fn recursive(
     components(calls.len(), next).of.into_iter().collect()
 }
 
-/// Makes the `if`s of a node that decide whether it calls itself, through nodes that `is_near` says, such that are
-/// decided when the program is compiled. Returns the calls in them.
+/// Makes those `if`s of a node compile-time choices that decide whether the node calls itself, through nodes for which
+/// `is_near` returns true. Returns the calls in them.
 pub(super) fn choose(node: &mut Node, is_near: &dyn Fn(SourceId) -> bool) -> Vec<ExprId> {
     let inside = |branch: ExprId| {
         let (mut found, mut todo) = (Vec::new(), vec![branch]);
@@ -463,7 +463,7 @@ pub(super) fn choose(node: &mut Node, is_near: &dyn Fn(SourceId) -> bool) -> Vec
     guarded
 }
 
-/// The names of a node, as far as they are known.
+/// The names of a node, during lowering.
 struct Names<'a> {
     exprs: &'a IndexVec<ExprId, Expr>,
     locals: &'a IndexVec<Local, LocalData>,
@@ -471,7 +471,7 @@ struct Names<'a> {
 }
 
 impl Names<'_> {
-    /// Whether an expression may be static, as far as its form says.
+    /// Whether an expression may be static, judged by its form.
     fn are_static(&self, expr: ExprId, depth: usize) -> bool {
         let kind = &self.exprs[expr].kind;
         match kind {

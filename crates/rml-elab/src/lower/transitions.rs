@@ -1,4 +1,4 @@
-//! Transitions of automata, and the equations that an automaton stands for: which state runs, whether it restarts, and
+//! Transitions of automata, and the equations that represent an automaton: which state runs, whether it restarts, and
 //! the values of its parameters.
 
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use super::node::Lower;
 use super::states::{Automaton, Param};
 use crate::hir::{Equation, Expr, ExprId, ExprKind, Local, LocalKind, Structure};
 
-/// The strong or the weak transitions of a state.
+/// The strong transitions, or the weak transitions, of a state.
 #[derive(Default)]
 pub(super) struct Taken {
     /// The number of the transition that is taken, from 1; 0 for none.
@@ -20,7 +20,7 @@ pub(super) struct Taken {
     to: Vec<To>,
 }
 
-/// Where a transition leads.
+/// The target of a transition.
 struct To {
     target: Option<usize>,
     resume: bool,
@@ -29,7 +29,7 @@ struct To {
 }
 
 impl<'a> Lower<'a, '_> {
-    /// The transitions of the state of that number.
+    /// Lowers the transitions of the state with that number.
     pub(super) fn transitions(&mut self, automaton: &Automaton<'a>, number: usize, strong: bool) -> Taken {
         let own = &automaton.states[number];
         let state = if strong { own.strong } else { Some(own.body) };
@@ -65,14 +65,14 @@ impl<'a> Lower<'a, '_> {
         Taken { chosen: Some(chosen), to }
     }
 
-    /// The value that a transition gives a parameter.
+    /// Defines a variable for the value that a transition gives to a parameter.
     fn argument_of(&mut self, arg: &ast::Expr<'_>, name: &str, state: Option<usize>) -> Local {
         let local = self.hidden(name, arg.span);
         self.value_of(local, arg, state);
         local
     }
 
-    /// Defines a variable by a written expression.
+    /// Defines a variable by an expression of the source.
     fn value_of(&mut self, local: Local, value: &ast::Expr<'_>, state: Option<usize>) {
         let from = self.exprs.len();
         let rhs = self.expr(value);
@@ -81,7 +81,7 @@ impl<'a> Lower<'a, '_> {
         self.define(local, rhs, value.span, state);
     }
 
-    /// The number of the state of that name.
+    /// The number of the state with that name.
     fn state_number(&mut self, automaton: &Automaton<'a>, name: Ident) -> Option<usize> {
         let found = automaton.ast.iter().position(|state| state.name.name == name.name);
         if found.is_none() {
@@ -106,7 +106,7 @@ impl<'a> Lower<'a, '_> {
         found
     }
 
-    /// A transition names a state of an automaton around its own.
+    /// The error that a transition names a state of an enclosing automaton.
     fn state_outside(&self, automaton: &Automaton<'a>, name: Ident) -> Option<Diagnostic> {
         let text = self.names.resolve(&name.name);
         let mut outer = automaton.outer;
@@ -129,7 +129,7 @@ impl<'a> Lower<'a, '_> {
         None
     }
 
-    /// A transition gives all parameters of the state that it leads to, or none.
+    /// Checks that a transition gives all parameters of its target, or none.
     fn count_params(&mut self, automaton: &Automaton<'a>, target: usize, transition: &ast::Transition<'_>) {
         let Some(args) = transition.args else { return };
         let state = &automaton.ast[target];
@@ -154,7 +154,7 @@ impl<'a> Lower<'a, '_> {
         });
     }
 
-    /// The equations that an automaton stands for, given the strong and weak transitions of each state.
+    /// Adds the equations that represent an automaton, given the strong and weak transitions of each state.
     pub(super) fn compose(&mut self, automaton: &Automaton<'a>, taken: &[(Taken, Taken)]) {
         let &Automaton { value, entry, outer, span, .. } = automaton;
         let state = |lower: &mut Self, to: &To| to.target.map(|target| lower.int(target, span));
@@ -176,7 +176,7 @@ impl<'a> Lower<'a, '_> {
         self.unreachable(automaton);
     }
 
-    /// Whether the state that runs restarts.
+    /// Adds the equations for the flag that the running state restarts.
     fn restarts(&mut self, automaton: &Automaton<'a>, taken: &[(Taken, Taken)]) {
         let &Automaton { span, outer, .. } = automaton;
         let (Some(restart), Some(entry)) = (automaton.restart, automaton.entry_restart) else { return };
@@ -190,7 +190,7 @@ impl<'a> Lower<'a, '_> {
             self.define(restart, now, span, outer);
         }
         if let Some(strong) = automaton.strong_restart.filter(|strong| *strong != entry) {
-            // the conditions of a state that a strong transition enters are tried in the next cycle
+            // The strong transitions of a state that was entered by a strong transition are tried in the next cycle.
             let entered =
                 self.per_state(automaton, taken, true, |lower, _| lower.bool(false, span), restarts);
             let entered = self.named_value(&format!("{}.entered", automaton.name), entered, span, outer);
@@ -202,7 +202,7 @@ impl<'a> Lower<'a, '_> {
         }
     }
 
-    /// The equations of parameter number `at` of the state of number `of`.
+    /// Adds the equations of parameter number `at` of state number `of`.
     fn parameter(
         &mut self,
         automaton: &Automaton<'a>,
@@ -235,8 +235,8 @@ impl<'a> Lower<'a, '_> {
         }
     }
 
-    /// For each state, what its strong or weak transitions say: what `given` makes of the one that is taken,
-    /// and `other` if none is, or if it says nothing.
+    /// A value chosen by state and by the strong or weak transition that is taken: `given` of the transition, or
+    /// `other` if none is taken or `given` returns none.
     fn per_state(
         &mut self,
         automaton: &Automaton<'a>,
@@ -262,14 +262,14 @@ impl<'a> Lower<'a, '_> {
         self.by_state(automaton, of, cases)
     }
 
-    /// The value of the state that a variable says.
+    /// Chooses a case by the number of the state in variable `of`.
     fn by_state(&mut self, automaton: &Automaton<'a>, of: Local, cases: Vec<ExprId>) -> ExprId {
         let value = self.read(of, automaton.span);
         let states = Structure::States { value, names: Arc::clone(&automaton.names), cases };
         self.push(ExprKind::Structure(states), automaton.span)
     }
 
-    /// The variables of states that are read outside, as one variable each.
+    /// Merges the variables that all states define into one variable each, for readers outside.
     pub(super) fn merge_exports(&mut self, all: &[Automaton<'a>]) {
         for automaton in all.iter().rev() {
             for (name, &local) in &automaton.exports {
@@ -291,8 +291,8 @@ impl<'a> Lower<'a, '_> {
         }
     }
 
-    /// Warns about states that no transition leads to. It says nothing if a transition is in error, since that may be
-    /// the one that leads there.
+    /// Warns about states without an incoming transition. It reports nothing if a transition is in error, because that
+    /// transition may have the state as its target.
     fn unreachable(&mut self, automaton: &Automaton<'a>) {
         let states = automaton.ast;
         let mut reached = vec![false; states.len()];
@@ -310,7 +310,7 @@ impl<'a> Lower<'a, '_> {
         for (k, state) in states.iter().enumerate().filter(|(k, _)| !reached[*k]) {
             let name = &automaton.names[k];
             if states[..k].iter().any(|other| other.name.name == state.name.name) {
-                continue; // defined twice, which is reported
+                continue; // Defined twice, which is reported.
             }
             let is_sought = self.automata.sought.contains(&state.name.name);
             if is_sought || self.scopes.is_excused(self.header.file, name, false) {
@@ -329,7 +329,7 @@ impl<'a> Lower<'a, '_> {
         }
     }
 
-    /// `local = first fby next`
+    /// Adds the equation `local = first fby next`.
     fn delayed(&mut self, local: Local, first: ExprId, next: Local, span: Span, state: Option<usize>) {
         let next = self.read(next, span);
         let rhs = self.push(ExprKind::Fby { init: first, next }, span);

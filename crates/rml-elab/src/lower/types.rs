@@ -1,4 +1,4 @@
-//! Enumerations and records: their names as types, `match`, fields, and what restarts.
+//! Enumerations and records: their names as types, `match`, fields.
 
 use indexmap::IndexMap;
 use rml_base::codes::elab as codes;
@@ -52,7 +52,7 @@ impl Lower<'_, '_> {
         None
     }
 
-    /// `s.h`, or `m.rate` after `import .. as m;`
+    /// Lowers `s.h`, or `m.rate` after `import .. as m;`.
     pub(super) fn field(&mut self, base: &ast::Expr<'_>, field: Ident) -> ExprKind {
         let text = self.names.resolve(&field.name);
         if let ast::ExprKind::Var(name) = base.kind
@@ -72,13 +72,13 @@ impl Lower<'_, '_> {
         self.field_of(base, field)
     }
 
-    /// `e.h` of a record.
+    /// The field `e.h` of a record.
     pub(super) fn field_of(&self, base: ExprId, field: Ident) -> ExprKind {
         let text = self.names.resolve(&field.name);
         ExprKind::Structure(Structure::Field { base, field: text.into(), span: field.span })
     }
 
-    /// A constant of an import that has a name.
+    /// Lowers a constant of a qualified import.
     fn imported(&mut self, name: &str, span: Span) -> ExprKind {
         let Some(id) = self.scopes.constant(self.header.file, name) else {
             let d = Diagnostic::error(codes::UNKNOWN_NAME, format!("there is no constant `{name}`"))
@@ -96,7 +96,7 @@ impl Lower<'_, '_> {
         ExprKind::Local(self.locals.push(data))
     }
 
-    /// `match p (Idle -> a, Heat -> b)`
+    /// Lowers `match p (Idle -> a, Heat -> b)`.
     pub(super) fn matched(
         &mut self,
         value: &ast::Expr<'_>,
@@ -137,7 +137,8 @@ impl Lower<'_, '_> {
         ExprKind::Structure(Structure::Match { value, cases })
     }
 
-    /// The enumeration of the cases of a `match`, and its cases; `None` if something is in error, which is reported.
+    /// The enumeration to which the cases of a `match` belong, and the cases; `None` if there is an error, which is
+    /// reported.
     fn cases(
         &mut self,
         written: &[(Ident, ExprId)],
@@ -183,7 +184,7 @@ impl Lower<'_, '_> {
         sound.then_some((of, found))
     }
 
-    /// The case of that name, and its enumeration.
+    /// The case with that name, and its enumeration.
     fn case(&mut self, name: &str) -> Option<(SourceId, SourceId)> {
         let case = self.scopes.constant(self.header.file, name)?;
         let of = self.scopes.enum_of(case)?;
@@ -191,7 +192,7 @@ impl Lower<'_, '_> {
         Some((case, of))
     }
 
-    /// A name before `->` is no case of the enumeration.
+    /// Reports that a name before `->` is not a case of the enumeration.
     fn no_case(&mut self, name: Ident, of: Option<SourceId>) {
         let text = self.names.resolve(&name.name);
         if self.scopes.is_excused(self.header.file, text, false) {
@@ -220,7 +221,7 @@ impl Lower<'_, '_> {
     }
 }
 
-/// Reports records that contain themselves, and takes the fields away by which they do.
+/// Reports records that contain themselves, and removes the fields that cause this.
 pub(super) fn recursive_records(nodes: &mut IndexVec<SourceId, Node>, scopes: &Scopes, report: &mut Report) {
     let inner = |id: SourceId| -> Vec<(SourceId, Span, ExprId)> {
         let types = nodes[id].locals.iter().flat_map(|data| &data.types);

@@ -1,4 +1,4 @@
-//! Advice about calls: of names that nothing has, and with another number of arguments.
+//! Help about calls: of unknown names, and with a wrong number of arguments.
 
 use rml_base::codes::elab as codes;
 use rml_base::{Diagnostic, Span, suggest};
@@ -11,7 +11,7 @@ use crate::habits;
 use crate::hir::{ExprId, ExprKind, LocalKind};
 
 impl Lower<'_, '_> {
-    /// Where an import is added, and the text that adds it: after the last one, or before everything.
+    /// The place to insert an import, and the text to insert: after the last import, or at the beginning.
     pub(super) fn new_import(&self, import: &str) -> (Span, String) {
         let file = self.header.file;
         match self.scopes.files.get(&file).and_then(|scope| scope.last_import) {
@@ -24,7 +24,7 @@ impl Lower<'_, '_> {
         if self.report.is_long() { None } else { self.scopes.suggest(self.header.file, name) }
     }
 
-    /// `module.name` names nothing.
+    /// The error that `module.name` is unknown.
     pub(super) fn unknown_in(
         &self,
         module: &str,
@@ -51,7 +51,7 @@ impl Lower<'_, '_> {
             .label(span, "not found");
         let known = self.scopes.callable(self.header.file, name).is_some();
         if self.locals.iter().any(|l| *l.name == *module && l.kind != LocalKind::Undefined) {
-            // Its first form, with the variable in place of the operand: `(shape, x)`.
+            // The first form of the call, with the variable in place of the operand: `(shape, x)`.
             let usage = builtins::find(name).map_or("(x)", |which| which.arity().2);
             let first = usage.split([')', '[']).next().unwrap_or_default().trim_start_matches('(');
             let sizes = sizes(args);
@@ -76,8 +76,8 @@ impl Lower<'_, '_> {
         }
     }
 
-    /// The call with the inputs that it lacks, or without a size that follows from an input; the function that an
-    /// argument names.
+    /// The help for a wrong number of arguments: the call with the missing inputs added, or without a size that follows
+    /// from an input; or the function that was meant as an argument.
     pub(super) fn miscounted(
         &self,
         name: &str,
@@ -117,7 +117,7 @@ impl Lower<'_, '_> {
             });
         }
         let names: Vec<&str> = inputs.iter().map(|input| self.names.resolve(&input.name.name)).collect();
-        // An optimiser without settings that is given a rate.
+        // An optimiser without settings is called with a rate.
         if let ([rate, rest @ ..], ["init", "bp", "do"]) = (&given[..], &names[..])
             && let [init, bp, gradient] = rest
             && matches!(self.exprs[args[0]].kind, ExprKind::Literal(ast::Literal::Num(_)))
@@ -149,14 +149,15 @@ impl Lower<'_, '_> {
         Some(format!("call `{function}` with the result: `{function}({name}({call}))`"))
     }
 
-    /// Whether that many arguments at the beginning of a call are integers.
+    /// Whether the first `count` arguments of a call are integers.
     fn begin_with_numbers(&self, args: &[ExprId], count: usize) -> bool {
         let is_number =
             |arg: &ExprId| matches!(self.exprs[*arg].kind, ExprKind::Literal(ast::Literal::Int(_)));
         args.get(..count).is_some_and(|args| args.iter().all(is_number))
     }
 
-    /// Whether a call has one argument too many, a number at its beginning, and all others fit: `dense(4, 8, x)`.
+    /// Whether a call has one argument too many, which is a number at its beginning, and all others fit: `dense(4, 8,
+    /// x)`.
     fn begins_with_size(&self, inputs: &[&ast::Decl<'_>], args: &[ExprId]) -> bool {
         let is_number =
             |arg: &ExprId| matches!(self.exprs[*arg].kind, ExprKind::Literal(ast::Literal::Int(_)));
@@ -166,8 +167,8 @@ impl Lower<'_, '_> {
             && args[1..].iter().zip(inputs).all(|(arg, input)| is_number(arg) != is_tensor(input))
     }
 
-    /// Which inputs the arguments of a call with too few were meant for: a variable for the input of its name, and the
-    /// others for the rest, in their order.
+    /// For a call with too few arguments: the inputs for which the arguments were probably meant. A variable belongs to
+    /// the input with its name, and the other arguments to the remaining inputs, in order.
     fn places(&self, inputs: &[&ast::Decl<'_>], args: &[ExprId]) -> Vec<usize> {
         let named = |arg: &ExprId| {
             let ExprKind::Local(local) = &self.exprs[*arg].kind else { return None };
@@ -183,15 +184,16 @@ impl Lower<'_, '_> {
         by_name.into_iter().filter_map(|place| place.or_else(|| rest.next())).collect()
     }
 
-    /// Which inputs arguments were meant for, in their order: a number is no tensor, and what is computed is one rather
-    /// than a setting. Where nothing else counts, the first ones.
+    /// The inputs for which arguments were probably meant, in order. A number does not fit a tensor, and a computed
+    /// value fits a tensor better than a setting. If several choices are equally good, the first inputs are chosen.
     fn in_order(&self, inputs: &[&ast::Decl<'_>], args: &[ExprId]) -> Vec<usize> {
         let fits = |arg: ExprId, input: usize| {
             let is_number = matches!(self.exprs[arg].kind, ExprKind::Literal(_));
             let is_tensor = inputs[input].ty.as_ref().is_some_and(|ty| !ty.dims.is_empty());
             usize::from(is_number != is_tensor)
         };
-        // The best places of the first arguments among the first inputs, with how many of them fit.
+        // For each number of inputs: the best places of the first arguments among them, and how many of the arguments
+        // fit.
         let mut best: Vec<Option<(usize, Vec<usize>)>> = vec![Some((0, Vec::new())); inputs.len() + 1];
         for (i, arg) in args.iter().enumerate() {
             let mut next = vec![None; inputs.len() + 1];
@@ -212,7 +214,7 @@ impl Lower<'_, '_> {
     }
 }
 
-/// Sizes that are given one by one, or as a list: `[2, 3]`.
+/// Sizes that are given one by one or as a list, as text: `[2, 3]`.
 fn sizes(args: &[ast::Expr<'_>]) -> Option<String> {
     let items = match args {
         [ast::Expr { kind: ast::ExprKind::Array(items), .. }] => {

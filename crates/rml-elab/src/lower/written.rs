@@ -1,33 +1,33 @@
-//! Expressions of the syntax tree as text, for advice about what is written wrongly.
+//! Expressions of the syntax tree as text, for the help of errors.
 //!
-//! [`crate::text`] writes lowered expressions. It cannot serve here: an expression that advice is about may have no
-//! lowered form, as a call of an unknown function, or gets one only after the advice is given.
+//! [`crate::text`] writes lowered expressions. It cannot be used here, because the expression may have no lowered form,
+//! such as a call of an unknown function, or it is lowered only after the help is written.
 
 use rml_syntax::ast::{Dim, Expr, ExprKind, IndexExpr, Literal, UnaryOp};
 use rml_syntax::precedence::{self, Level};
 
-/// The longest text that is repeated in advice.
+/// The longest text that is repeated in a help line.
 const SHORT: usize = 48;
 
-/// The text of a part of an expression that is not written as it stands.
+/// Returns the text of a part of an expression that is to be replaced.
 type Other<'f> = &'f dyn Fn(&Expr<'_>) -> Option<String>;
 
-/// The text of an expression, if it is short and of usual form.
+/// The text of an expression, if it is short and of a common form.
 pub(super) fn written(names: &lasso::Rodeo, expr: &Expr<'_>) -> Option<String> {
     within(names, expr, Level::If)
 }
 
-/// The text of an expression, or `..`.
+/// The text of an expression, or `..` if it has none.
 pub(super) fn brief(names: &lasso::Rodeo, expr: &Expr<'_>) -> String {
     written(names, expr).unwrap_or_else(|| "..".to_owned())
 }
 
-/// The text of an expression as an operand, which needs no parentheses.
+/// The text of an expression as an operand, which must need no parentheses.
 pub(super) fn operand(names: &lasso::Rodeo, expr: &Expr<'_>) -> Option<String> {
     within(names, expr, Level::Atom)
 }
 
-/// The text of an expression in which `other` gives the text of some parts, which have the level of an atom.
+/// The text of an expression. `other` returns the replacements of some parts, which must have the level of an atom.
 pub(super) fn rewritten(names: &lasso::Rodeo, expr: &Expr<'_>, other: Other<'_>) -> Option<String> {
     text(names, expr, (Level::If, other)).filter(|text| text.chars().count() <= SHORT)
 }
@@ -36,7 +36,7 @@ fn within(names: &lasso::Rodeo, expr: &Expr<'_>, outer: Level) -> Option<String>
     text(names, expr, (outer, &|_| None)).filter(|text| text.chars().count() <= SHORT)
 }
 
-/// The text of an expression where at least the level `outer` is needed: what binds more loosely gets parentheses.
+/// The text of an expression in a context of level `outer`; if it binds more loosely, it gets parentheses.
 fn text(names: &lasso::Rodeo, expr: &Expr<'_>, (outer, other): (Level, Other<'_>)) -> Option<String> {
     if let Some(written) = other(expr) {
         return Some(written);

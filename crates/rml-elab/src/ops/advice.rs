@@ -1,4 +1,4 @@
-//! What to write instead of an expression that is in error, by the form of the expression.
+//! The help for an expression in error, chosen by the form of the expression.
 
 use rml_base::Diagnostic;
 use rml_base::codes::elab as codes;
@@ -12,7 +12,7 @@ use crate::repair;
 use crate::statics::Failure;
 use crate::text;
 
-/// The failure of an expression, with the advice that its form allows.
+/// Adds the help for the form of an expression to its failure.
 pub(crate) fn given(node: &Node, expr: ExprId, operands: &[Operand], failure: Failure) -> Failure {
     let Failure::Bad(mut d) = failure else { return failure };
     match &node.exprs[expr].kind {
@@ -60,7 +60,7 @@ fn channels_first(d: &Diagnostic) -> bool {
     d.notes.iter().any(|note| note.contains("with the channels last"))
 }
 
-/// A stream as a position: `gather(x, i)` for `x[i]`.
+/// The help for a stream as a position: `gather(x, i)` for `x[i]`.
 fn gathered(node: &Node, base: ExprId, indices: &[Index], d: &Diagnostic) -> Option<String> {
     let at = d.labels.first()?.span;
     let holds = |e: &ExprId| {
@@ -95,7 +95,7 @@ fn gathered(node: &Node, base: ExprId, indices: &[Index], d: &Diagnostic) -> Opt
     })
 }
 
-/// A parameter whose initial value is a list of sizes, which was meant as its shape.
+/// Adds the help for a parameter whose initial value is a list of sizes, which was meant as its shape.
 fn of_parameter(node: &Node, operand: ExprId, d: Diagnostic) -> Diagnostic {
     let (name, init) = match &node.exprs[operand].kind {
         ExprKind::Local(local) => match node.locals[*local].kind {

@@ -1,4 +1,4 @@
-//! Static axes, and what is done with several of them.
+//! Static axes, and operations on several of them.
 
 use rml_base::codes::elab as codes;
 use rml_base::{Diagnostic, Span};
@@ -14,14 +14,14 @@ use crate::statics::{Evaluated, Failure, expected};
 use crate::typed::Typed;
 
 impl Typed<'_> {
-    /// A static axis of a shape; negative counts from the end.
+    /// A static axis of a shape; a negative axis counts from the end.
     pub(super) fn axis(&self, id: InstanceId, expr: ExprId, shape: &Shape) -> Evaluated<usize> {
         let axis = self.statics.int(&self.tree, &self.shapes, id, expr)?;
         in_range(axis, shape.rank(), shape, self.tree.node(id).exprs[expr].span)
     }
 
-    /// A static axis, or an array of different ones, in order. They are axes of the shape, or, if they are `new`, of
-    /// the shape with them.
+    /// A static axis, or an array of distinct axes, in order. They are axes of the shape; if `new`, they are axes of
+    /// the shape with the new axes inserted.
     fn axes(&self, id: InstanceId, expr: ExprId, shape: &Shape, new: bool) -> Evaluated<Vec<usize>> {
         let node = self.tree.node(id);
         let span = node.exprs[expr].span;
@@ -65,9 +65,9 @@ impl Typed<'_> {
         Ok(found)
     }
 
-    /// A fold over all elements, one axis or several, which are dropped or stay with length 1.
+    /// A fold over all elements, or over one or more axes; these are dropped or kept with length 1.
     ///
-    /// Several axes are one: they are moved to where the first one is, and merged.
+    /// Several axes are combined into one: they are moved to the position of the first one, and merged.
     pub(super) fn reduce(
         &self,
         id: InstanceId,
@@ -108,7 +108,7 @@ impl Typed<'_> {
         steps(in_turn.collect(), by.name(), operands, span)
     }
 
-    /// The operand with new axes of length 1.
+    /// The operand with new axes of length 1 inserted.
     pub(super) fn expand_dims(
         &self,
         id: InstanceId,
@@ -127,7 +127,7 @@ impl Typed<'_> {
         steps(vec![Step { op: Op::Reshape { shape }, args: vec![0] }], "expand_dims", operands, span)
     }
 
-    /// The order of all axes; what is given may be that of the last ones alone.
+    /// The order of all axes. The argument may give the order of the last axes only.
     pub(super) fn permutation(&self, id: InstanceId, expr: ExprId, shape: &Shape) -> Evaluated<Vec<usize>> {
         let span = self.tree.node(id).exprs[expr].span;
         let value = self.statics.eval(&self.tree, &self.shapes, id, expr)?;
@@ -154,7 +154,7 @@ impl Typed<'_> {
     }
 }
 
-/// The axis from the start, of that many axes; the operand has that shape.
+/// A non-negative axis, out of `axes` axes; `shape` is that of the operand.
 pub(super) fn in_range(axis: i64, axes: usize, shape: &Shape, span: Span) -> Evaluated<usize> {
     let rank = i64::try_from(axes).unwrap_or(i64::MAX);
     let from_start = if axis < 0 { axis.saturating_add(rank) } else { axis };
@@ -170,7 +170,7 @@ pub(super) fn in_range(axis: i64, axes: usize, shape: &Shape, span: Span) -> Eva
     })
 }
 
-/// What is wrong with the axis of an operator; `max(a, b)` means the larger of two in other languages.
+/// The error about the axis of a fold; `max(a, b)` means the larger of two values in other languages.
 fn of_two(by: Reduction, failure: Failure) -> Failure {
     let (name, elementwise) = match by {
         Reduction::Max => ("max", "maximum"),

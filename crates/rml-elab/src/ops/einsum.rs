@@ -1,8 +1,8 @@
-//! The labels of `einsum`, and the contractions of two operands that it becomes.
+//! The labels of `einsum`, and the contractions of two operands that implement it.
 //!
 //! Operands are contracted from left to right: the first with the second, the result with the third, and so on. A step
-//! sums over the labels that neither later operands nor the result have, and keeps the others in the order in which
-//! its operands name them first; the last step puts them in the order of the result.
+//! sums over the labels that occur in no later operand and not in the result. It keeps the other labels in the order in
+//! which its operands first name them; the last step reorders them as in the result.
 
 use std::ops::Range;
 
@@ -20,9 +20,9 @@ use crate::typed::Typed;
 /// The labels of one operand, or of the result, as written.
 struct Labels {
     letters: Vec<char>,
-    /// How many letters stand before `..`, if that is written.
+    /// The number of letters before `..`, if `..` is written.
     rest: Option<usize>,
-    /// Where they stand in the text.
+    /// The range of the labels in the text.
     place: Range<usize>,
 }
 
@@ -32,7 +32,7 @@ struct Written {
     result: Labels,
 }
 
-/// What is wrong with a text, and where.
+/// An error in the text of the labels, with its range.
 type Wrong = (Range<usize>, String);
 
 impl Labels {
@@ -59,7 +59,7 @@ impl Labels {
         Ok(labels)
     }
 
-    /// The labels of all axes, if those without a label have these.
+    /// The labels of all axes, with `rest` in place of `..`.
     fn all(&self, rest: &[char]) -> Vec<char> {
         let (before, behind) = self.letters.split_at(self.rest.unwrap_or(0));
         match self.rest {
@@ -68,7 +68,7 @@ impl Labels {
         }
     }
 
-    /// How many axes of an operand have no label. None if it has too few axes, or too many.
+    /// The number of axes of an operand without a label. None if the operand has too few axes, or too many.
     fn unnamed(&self, rank: usize) -> Option<usize> {
         rank.checked_sub(self.letters.len()).filter(|n| *n == 0 || self.rest.is_some())
     }
@@ -97,7 +97,7 @@ impl Written {
         Ok(Written { operands, result })
     }
 
-    /// Letters for `n` axes that have no label; of an operand with fewer such axes, the last ones.
+    /// `n` unused letters for axes without a label; an operand with fewer such axes uses the last ones.
     fn spare(&self, n: usize) -> Option<Vec<char>> {
         let used = |c: &char| self.operands.iter().any(|o| o.letters.contains(c));
         let spare: Vec<char> = ('a'..='z').chain('A'..='Z').filter(|c| !used(c)).take(n).collect();
@@ -106,7 +106,7 @@ impl Written {
 }
 
 impl Typed<'_> {
-    /// A contraction of operands, by the labels in the text `labels`.
+    /// The contraction of operands that the text `labels` describes.
     pub(super) fn einsum(
         &self,
         id: InstanceId,
@@ -116,7 +116,7 @@ impl Typed<'_> {
     ) -> Evaluated<(Rule, Partial)> {
         let labels = &self.tree.node(id).exprs[*labels.ok_or(Failure::Unknown)?];
         let inside = |place: Range<usize>| {
-            // Behind the quote. Nothing is shown as the whole text.
+            // The position after the quote. An empty range is shown as the whole text.
             let start = labels.span.range().start + 1;
             if place.is_empty() {
                 labels.span
@@ -194,7 +194,7 @@ fn lengths(all: &[Vec<char>], shapes: &[&[usize]], operands: &[Operand], rest: &
     Ok(())
 }
 
-/// Contractions of at most two operands, one after the other.
+/// A sequence of contractions, each of at most two operands.
 fn pairwise(all: &[Vec<char>], result: &[char]) -> Vec<Step> {
     let n = all.len();
     if n < 2 {

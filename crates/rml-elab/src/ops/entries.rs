@@ -1,4 +1,4 @@
-//! The entries of the arguments of a call along an axis, and its results.
+//! The entries of the arguments of a call along an axis, and the results of the call.
 
 use rml_base::Span;
 use rml_ir::{Shape, Type};
@@ -10,14 +10,14 @@ use crate::statics::{Evaluated, Failure, limited};
 use crate::typed::Typed;
 
 impl Typed<'_> {
-    /// The axis of an argument along which a call runs; `None` if all entries take it as it is.
+    /// The axis of an argument along which a call runs; `None` if all entries get the whole argument.
     pub(crate) fn along(&self, call: &Call, child: InstanceId, position: usize) -> Option<ExprId> {
         let axis = call.clauses.along.as_ref()?.axes.get(position).copied().flatten();
         let formal = *self.tree.node(child).formals.get(position)?;
         axis.filter(|_| self.tree.is_stream(child, formal))
     }
 
-    /// The axis that an argument of that shape has, the number of its entries, and the shape of one.
+    /// The axis of an argument with that shape, the number of its entries, and the shape of one entry.
     pub(crate) fn entry(
         &self,
         id: InstanceId,
@@ -30,12 +30,12 @@ impl Typed<'_> {
         Ok((axis, count, Shape::new(&dims)))
     }
 
-    /// The axis of the results of a call, as it is written: that of the first argument that has one.
+    /// The axis of the results of a call, as written: that of the first argument with an axis.
     pub(crate) fn along_results(&self, call: &Call, child: InstanceId) -> Option<ExprId> {
         (0..call.args.len()).find_map(|position| self.along(call, child, position))
     }
 
-    /// The axis of a result whose entries have that shape, and its shape.
+    /// The axis of a stacked result whose entries have that shape, and the shape of the result.
     pub(crate) fn stacked(
         &self,
         id: InstanceId,
@@ -51,7 +51,7 @@ impl Typed<'_> {
         Ok((axis, limited(Shape::new(&dims), span)?))
     }
 
-    /// The type of a result.
+    /// The axis and the type of a stacked result whose entries have the type `ty`.
     pub(crate) fn stacked_type(
         &self,
         id: InstanceId,
@@ -63,7 +63,7 @@ impl Typed<'_> {
     }
 }
 
-/// The results of the entries have too few axes to be stacked along that one.
+/// The error that the results of the entries have too few axes to be stacked along that axis.
 fn no_axis(axis: i64, shape: &Shape, span: Span) -> Failure {
     use rml_base::Diagnostic;
     use rml_base::codes::elab as codes;

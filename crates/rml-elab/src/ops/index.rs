@@ -11,7 +11,7 @@ use crate::statics::Evaluated;
 use crate::typed::Typed;
 
 impl Typed<'_> {
-    /// One entry for each axis of `shape`, which stands at `base`.
+    /// One entry for each axis of `shape`, which is the shape of the expression at `base`.
     pub(super) fn index_items(
         &self,
         id: InstanceId,
@@ -48,7 +48,7 @@ impl Typed<'_> {
     }
 }
 
-/// The entries that pick part `part` of `of` equal ones.
+/// The entries that select part number `part` of `of` equal parts.
 pub(super) fn split_items(
     part: usize,
     of: usize,

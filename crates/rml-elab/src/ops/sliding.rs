@@ -1,4 +1,4 @@
-//! Convolutions, pooling and patches: their static arguments.
+//! The static arguments of convolutions, pooling and patches.
 
 use rml_base::Span;
 use rml_ir::op::{Conv, ConvAxis, Op, Pool, PoolAxis};
@@ -12,7 +12,7 @@ use crate::statics::{Evaluated, Failure, expected};
 use crate::typed::Typed;
 
 impl Typed<'_> {
-    /// The rule of an operator with windows.
+    /// The rule of an operator that slides windows.
     pub(super) fn sliding(
         &self,
         id: InstanceId,
@@ -50,7 +50,7 @@ impl Typed<'_> {
         apply(op, which.name(), operands, span)
     }
 
-    /// `stride, padding, dilation, groups`, each of which may be missing at the end.
+    /// `stride, padding, dilation, groups`; arguments may be missing at the end.
     fn conv(&self, id: InstanceId, args: &[ExprId], rank: usize) -> Evaluated<Conv> {
         let strides = args.first().map_or(Ok(vec![1; rank]), |&arg| self.per_axis(id, arg, rank, 1))?;
         let paddings = args.get(1).map_or(Ok(vec![(0, 0); rank]), |&arg| self.paddings(id, arg, rank))?;
@@ -61,7 +61,7 @@ impl Typed<'_> {
         Ok(Conv { axes, groups })
     }
 
-    /// `size, stride, padding`, the last two of which may be missing.
+    /// `size, stride, padding`; the last two may be missing.
     fn pool(&self, id: InstanceId, args: &[ExprId], rank: usize) -> Evaluated<Pool> {
         let &size = args.first().ok_or(Failure::Unknown)?;
         let sizes = self.per_axis(id, size, rank, 1)?;
@@ -72,7 +72,7 @@ impl Typed<'_> {
         Ok(Pool { axes })
     }
 
-    /// An int for all axes, or one for each; at least `least`.
+    /// One int for all axes, or one for each; each is at least `least`.
     fn per_axis(&self, id: InstanceId, expr: ExprId, rank: usize, least: usize) -> Evaluated<Vec<usize>> {
         let value = self.statics.eval(&self.tree, &self.shapes, id, expr)?;
         let size = |v: &StaticValue| natural(v).filter(|&n| n >= least);
@@ -86,7 +86,8 @@ impl Typed<'_> {
         })
     }
 
-    /// Zeros before and after each axis: an int for all; for one axis a pair; for two a list of ints or pairs.
+    /// Zeros before and after each axis. A single int is used for all sides; one axis may have a pair; two axes may
+    /// have a list of two ints or pairs.
     fn paddings(&self, id: InstanceId, expr: ExprId, rank: usize) -> Evaluated<Vec<(usize, usize)>> {
         let value = self.statics.eval(&self.tree, &self.shapes, id, expr)?;
         let pair = |v: &StaticValue| match v {
@@ -115,7 +116,7 @@ impl Typed<'_> {
     }
 }
 
-/// An int that is not negative.
+/// The value of an int that is not negative.
 fn natural(value: &StaticValue) -> Option<usize> {
     if let StaticValue::Int(i) = value { usize::try_from(*i).ok() } else { None }
 }

@@ -1,4 +1,4 @@
-//! Errors of a node that do not depend on the values from its callers: those that are the same for two arbitrary
+//! Errors of a node that do not depend on the values given by its callers: those that are the same for two arbitrary
 //! choices of values.
 
 use rml_base::{Diagnostic, Diagnostics};
@@ -11,8 +11,8 @@ use crate::options::Options;
 use crate::report::Report;
 use crate::scope::Program;
 
-/// The errors of a node that no value of its static parameters and dimensions, and no shape of its inputs without
-/// types, has a part in.
+/// The errors of a node that depend neither on the values of its static parameters and dimensions, nor on the shapes of
+/// its inputs without types.
 pub(super) fn errors(program: &Program, source: SourceId, options: &Options) -> Diagnostics {
     let node = &program.nodes[source];
     let found = [0, 1].map(|choice| {
@@ -23,7 +23,7 @@ pub(super) fn errors(program: &Program, source: SourceId, options: &Options) -> 
         report.finish()
     });
     let [first, second] = found;
-    // A message without a shape says nothing that another choice would change.
+    // A message without a shape may be the same for all choices although it depends on the choice.
     let is_definite = |d: &&Diagnostic| d.is_error() && texts(d).any(|text| text.contains('['));
     let is_same = |d: &&Diagnostic| second.iter().any(|other| same(d, other));
     let common = first.iter().filter(is_definite).filter(is_same).cloned();
@@ -40,8 +40,8 @@ fn same(a: &Diagnostic, b: &Diagnostic) -> bool {
     a.code == b.code && a.span() == b.span() && texts(a).eq(texts(b))
 }
 
-/// Gives a value to each static parameter without one. All numbers differ, within a choice and between the two. An
-/// input without a type is a scalar in the first choice and an array of one element in the second.
+/// Gives a value to each static parameter that has none. All numbers are different, within a choice and between the two
+/// choices. An input without a type is a scalar in the first choice and an array with one element in the second.
 fn choose(program: &Program, node: &Node, spec: &mut RootSpec, choice: usize) {
     const PRIMES: [[i64; 6]; 2] = [[5, 7, 11, 13, 17, 19], [23, 29, 31, 37, 41, 43]];
     let mut numbers = PRIMES[choice].iter().cycle().map(|prime| StaticValue::Int(*prime));
@@ -66,7 +66,7 @@ fn choose(program: &Program, node: &Node, spec: &mut RootSpec, choice: usize) {
     spec.open = false;
 }
 
-/// What has no value or type, for a message: "`n` or `rate`".
+/// The names that have no value or type, for a message: "`n` or `rate`".
 fn open_names(node: &Node, options: &Options) -> String {
     let given = |name: &str| options.set.contains_key(name) || options.defaults.contains_key(name);
     let formals = node.formals.iter().filter(|l| !node.is_typed(**l)).map(|l| node.name_of(*l));

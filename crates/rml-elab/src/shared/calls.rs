@@ -1,4 +1,4 @@
-//! Calls with parameters as further arguments, and the gradients of these as further results.
+//! Calls with parameters as additional arguments, and the gradients of the parameters as additional results.
 
 use rml_base::codes::elab as codes;
 use rml_base::{Diagnostic, Span};
@@ -17,15 +17,15 @@ struct Port {
 
 #[derive(Clone, Copy)]
 enum What {
-    /// As the call has it.
+    /// An argument or result that the call already has.
     Written,
-    /// The parameter of that number.
+    /// The parameter with that number.
     Parameter(usize),
-    /// The gradient of a result that nothing reads.
+    /// The gradient of a result that is not read.
     Zero,
-    /// A result that nothing reads.
+    /// A result that is not read.
     Dropped,
-    /// The condition and gradient of the parameter of that number.
+    /// The condition or the gradient of the parameter with that number.
     Condition(usize),
     Gradient(usize),
 }
@@ -37,7 +37,7 @@ struct Ports {
 }
 
 impl Ports {
-    /// The canonical interface of the adjoint, of which the last results are gradients that update if `updates`.
+    /// The canonical interface of the adjoint. If `updates`, its last results are gradients that update parameters.
     fn adjoint(mut self, order: u8, updates: bool) -> Ports {
         let mut outputs = self.outputs.clone();
         for step in 1..=order {
@@ -66,7 +66,7 @@ impl Ports {
 }
 
 impl Resolver<'_, '_, '_> {
-    /// Replaces a call by one of a variant.
+    /// Replaces a call by a call of a variant.
     pub(super) fn call(&mut self, work: &mut Work, name: &str, expr: ExprId) {
         let ExprKind::Call { callee, .. } = work.node.exprs[expr].kind else { return };
         let (id, order) = match callee {
@@ -121,7 +121,7 @@ impl Resolver<'_, '_, '_> {
 type Passed<'a> = (&'a [(Option<Key>, Var)], &'a [(Var, bool)]);
 
 impl Work {
-    /// Gives a call its further arguments.
+    /// Adds the additional arguments to a call.
     fn arguments(
         &mut self,
         expr: ExprId,
@@ -146,7 +146,7 @@ impl Work {
         }
     }
 
-    /// Gives a call its further results.
+    /// Adds the additional results to a call.
     fn results(&mut self, expr: ExprId, ports: &Ports, (passed, chain): Passed<'_>) {
         let span = self.node.exprs[expr].span;
         let ExprKind::Call { every, .. } = self.node.exprs[expr].kind else { return };
@@ -197,7 +197,7 @@ impl Work {
         }
     }
 
-    /// A variable on the clock of a call.
+    /// A variable, sampled to the clock of a call.
     pub(super) fn sampled(&mut self, var: Var, chain: &[(Var, bool)], span: Span) -> ExprId {
         let value = self.read(var, span);
         sampled(&mut self.node, value, chain, span)
@@ -214,7 +214,7 @@ impl Work {
     }
 }
 
-/// A call updates the parameters of a shared instance, and is differentiated.
+/// The error that a call which updates the parameters of a shared instance is differentiated.
 fn trained_twice(span: Span) -> Diagnostic {
     Diagnostic::error(
         codes::SHARED_INSTANCE,
@@ -225,7 +225,7 @@ fn trained_twice(span: Span) -> Diagnostic {
     .help("share the instance in the node that is differentiated, so that the update stands there too")
 }
 
-/// A shared instance trains itself.
+/// The error that a node called by a shared instance updates its parameters.
 fn trains_inside(span: Span) -> Diagnostic {
     Diagnostic::error(codes::SHARED_INSTANCE, "what a shared instance calls updates parameters")
         .label(span, "this call updates parameters of the instance")

@@ -9,12 +9,12 @@ use rml_ir::{DType, Type, Value};
 
 use super::resolve::{Contribution, Free, Key, Known, Origin, Own, Resolver, Slot, Work};
 
-/// The instances that a parameter stands in: the node and the call, outermost first.
+/// The instances around a parameter: the node and the call, outermost first.
 type Chain = Vec<(NodeId, ExprId)>;
 
 impl Resolver<'_, '_, '_> {
-    /// Adds the equations of the parameters that the node shares. Gives those that are shared further out, and those of
-    /// them that it has gradients of.
+    /// Adds the equations of the parameters that the node shares. Returns the parameters that are shared further out,
+    /// and the keys of those for which the node has gradients.
     pub(super) fn define(&mut self, work: &mut Work) -> (Vec<Free>, Vec<Key>) {
         let (mut free, mut trained) = (Vec::new(), Vec::new());
         self.define_windows(work);
@@ -50,7 +50,7 @@ impl Resolver<'_, '_, '_> {
         (free, trained)
     }
 
-    /// The equation of a parameter.
+    /// Adds the equation of a parameter.
     fn equation(&mut self, work: &mut Work, known: &Known, contributions: Vec<Contribution>) {
         let span = known.span;
         let Some(init) = self.initial(work, known) else { return };
@@ -77,7 +77,7 @@ impl Resolver<'_, '_, '_> {
         work.node.equations.push(Equation { lhs: vec![Some(known.var)], rhs, span });
     }
 
-    /// The condition and the gradient of a parameter from all calls; `None` if no call has one.
+    /// The condition and the gradient of a parameter, summed over all calls; `None` if there are no calls.
     pub(super) fn sum(
         &mut self,
         work: &mut Work,
@@ -149,7 +149,7 @@ impl Resolver<'_, '_, '_> {
         }
     }
 
-    /// Copies what an initial value consists of; `up` is how many calls around the parameter it is looked at.
+    /// Copies an expression of an initial value from the node that is `up` calls above the parameter.
     fn copied(&mut self, work: &mut Work, copied: &mut Copied, up: usize, expr: ExprId) -> Option<ExprId> {
         let node = self.node(copied.at(up)).clone();
         let old = &node.exprs[expr];
@@ -168,7 +168,7 @@ impl Resolver<'_, '_, '_> {
                 }
                 *id = variant.id;
             }
-            _ => {} // only operands are to be copied
+            _ => {} // Only the operands must be copied.
         }
         for operand in kind.operands_mut() {
             *operand = self.copied(work, copied, up, *operand)?;
@@ -176,7 +176,7 @@ impl Resolver<'_, '_, '_> {
         Some(work.push(kind, ty, span))
     }
 
-    /// The variable of the node that shares the parameter which has the value of one in an instance.
+    /// The variable, in the sharing node, that has the value of a variable `up` calls above the parameter.
     fn copied_var(&mut self, work: &mut Work, copied: &mut Copied, up: usize, var: Var) -> Option<Var> {
         if let Some(&known) = copied.vars.get(&(up, var)) {
             return Some(known);
@@ -218,7 +218,7 @@ impl Resolver<'_, '_, '_> {
         Some(made)
     }
 
-    /// An initial value is an argument of the calls of a shared instance: then it is the same in all of them.
+    /// Checks an initial value that is an argument of the calls of a shared instance: all calls must give the same one.
     fn same_argument(&mut self, work: &Work, caller: NodeId, call: ExprId, input: usize) {
         let Some(share) = work.tags.calls.get(&call).copied() else { return };
         let node = self.node(caller);
@@ -246,7 +246,7 @@ impl Resolver<'_, '_, '_> {
     }
 }
 
-/// Whether two arguments are the same, as far as that is seen.
+/// Whether two arguments are the same variable or the same constant.
 pub(super) fn same(node: &rml_ir::typed::Node, a: Option<ExprId>, b: Option<ExprId>) -> bool {
     let (Some(a), Some(b)) = (a, b) else { return a == b };
     match (&node.exprs[a].kind, &node.exprs[b].kind) {
@@ -259,17 +259,17 @@ pub(super) fn same(node: &rml_ir::typed::Node, a: Option<ExprId>, b: Option<Expr
     }
 }
 
-/// What of an initial value is copied.
+/// The parts of an initial value that are copied.
 struct Copied {
     chain: Chain,
-    /// The node of the parameter.
+    /// The node that contains the parameter.
     node: NodeId,
-    /// The variables, by how many calls around the parameter they stand.
+    /// The variables copied so far, by the number of calls between them and the parameter.
     vars: IndexMap<(usize, Var), Var>,
 }
 
 impl Copied {
-    /// The node that many calls around the parameter.
+    /// The node that is `up` calls above the parameter.
     fn at(&self, up: usize) -> NodeId {
         match up.checked_sub(1) {
             None => self.node,
@@ -285,7 +285,7 @@ impl Work {
         self.push(ExprKind::Const(Constant { kind, ty: ty.clone(), text: None }), ty, span)
     }
 
-    /// A variable for an expression.
+    /// Defines a variable for an expression.
     fn named(&mut self, kind: ExprKind, ty: Type, span: Span) -> Var {
         let var = self.unnamed(ty.clone(), span);
         let rhs = self.push(kind, ty, span);
@@ -294,7 +294,7 @@ impl Work {
     }
 }
 
-/// A shared instance trains one that is shared in it.
+/// The error that a shared instance updates the parameters of an instance that is shared inside it.
 fn updates_inside(span: Span) -> Diagnostic {
     Diagnostic::error(codes::SHARED_INSTANCE, "what a shared instance calls updates parameters")
         .label(span, "this call updates parameters of the instance")
@@ -302,7 +302,7 @@ fn updates_inside(span: Span) -> Diagnostic {
         .help("call `grad_` to hold the parameters here, and `diff_` of the shared instance to train it")
 }
 
-/// The initial value of a parameter depends on parameters.
+/// The error that the initial value of a parameter depends on other parameters.
 fn shared_start(span: Span) -> Diagnostic {
     Diagnostic::error(codes::SHARED_INSTANCE, "the initial value of a parameter depends on a shared instance")
         .label(span, "this call has parameters of a shared instance")

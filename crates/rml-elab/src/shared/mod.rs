@@ -1,7 +1,7 @@
-//! Shared instances: `share u = net;`. Each call of `u` is an instance of its own until types are known; then
-//! [`resolve`](resolve::resolve) makes their parameters inputs, which the node that shares them defines once.
+//! Shared instances: `share u = net;`. Each call of `u` is a separate instance until types are known; then
+//! [`resolve`](resolve::resolve) makes their parameters inputs, which are defined once in the node that shares them.
 //!
-//! Requires nothing of what is called: it works on typed nodes, which have no other structure.
+//! The callees need no special form, because this module works on typed nodes.
 
 mod calls;
 mod define;
@@ -25,12 +25,12 @@ pub(crate) use resolve::{Tags, compact, resolve};
 pub(crate) struct Parameter {
     /// Its path in the instance: `dense_0.kernel`.
     pub(crate) path: String,
-    /// Where it stands.
+    /// The instance that contains it.
     pub(crate) id: InstanceId,
     pub(crate) expr: ExprId,
 }
 
-/// The parameters of an instance that is shared in `id`, as its first call has them.
+/// The parameters of an instance that is shared in `id`, according to its first call.
 fn parameters(tree: &Tree<'_>, id: InstanceId, share: Share) -> Vec<Parameter> {
     let mut found = Vec::new();
     if let Some(first) = first_call(tree, id, share) {
@@ -39,7 +39,7 @@ fn parameters(tree: &Tree<'_>, id: InstanceId, share: Share) -> Vec<Parameter> {
     found
 }
 
-/// The parameters of a shared instance that a text names: the one of that path, or all of them.
+/// The parameters of a shared instance that the source names: the one at that path, or all of them.
 pub(crate) fn named(
     tree: &Tree<'_>,
     id: InstanceId,
@@ -58,7 +58,7 @@ pub(crate) fn named(
     Err(no_parameter(&tree.node(id).shares[share.number], path, &all, span).into())
 }
 
-/// The first call of a shared instance in `id`, or in what it calls.
+/// The first call of a shared instance, in `id` or in an instance inside it.
 fn first_call(tree: &Tree<'_>, id: InstanceId, share: Share) -> Option<InstanceId> {
     let node = tree.node(id);
     let mut calls = tree.instances[id].calls.iter();
@@ -68,7 +68,7 @@ fn first_call(tree: &Tree<'_>, id: InstanceId, share: Share) -> Option<InstanceI
     })
 }
 
-/// Adds the parameters of an instance: first those of the instances that are shared in it.
+/// Adds the parameters of an instance; those of instances shared in it come first.
 fn collect(tree: &Tree<'_>, id: InstanceId, prefix: &str, found: &mut Vec<Parameter>) {
     let source = tree.instances[id].source;
     for number in 0..tree.node(id).shares.len() {
@@ -89,8 +89,8 @@ fn collect(tree: &Tree<'_>, id: InstanceId, prefix: &str, found: &mut Vec<Parame
     }
 }
 
-/// The parameters of a shared instance that nothing calls are read. Where that is reported already, this is the same
-/// error.
+/// The error that the parameters of a shared instance are read although nothing calls the instance. The report drops it
+/// if the same error was added before.
 fn uncalled((name, at): &(Arc<str>, Span), span: Span) -> Diagnostic {
     Diagnostic::error(codes::SHARED_INSTANCE, format!("nothing calls the shared instance `{name}`"))
         .label(*at, "its parameters have no use")
@@ -99,7 +99,7 @@ fn uncalled((name, at): &(Arc<str>, Span), span: Span) -> Diagnostic {
         .help(format!("call it: `{name}(..)`, or `diff_{name}(..)`"))
 }
 
-/// A shared instance has no parameter of that path, or none at all.
+/// The error that a shared instance has no parameter at that path, or none at all.
 fn no_parameter(share: &(Arc<str>, Span), path: &str, all: &[Parameter], span: Span) -> Diagnostic {
     let (name, at) = share;
     let paths: Vec<&str> = all.iter().map(|parameter| &*parameter.path).collect();

@@ -1,5 +1,5 @@
-//! The names of parameters and instances in the paths of parameters. They are those that normalisation and inlining
-//! give: an instance has the name of its node and a number, a parameter that of its variable.
+//! The names of parameters and instances in the paths of parameters. They are the names that normalisation and inlining
+//! use: an instance has the name of its node and a number, a parameter the name of its variable.
 
 use std::sync::Arc;
 
@@ -10,14 +10,14 @@ use crate::builtins::Builtin;
 use crate::hir::{self, ExprKind};
 use crate::instance::{InstanceId, Tree};
 
-/// What has a name in paths.
+/// A parameter or a call, which have names in paths.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Part<E> {
     Parameter(E),
     Call(E),
 }
 
-/// Gives names, in the order of the text.
+/// Assigns names in textual order.
 #[derive(Default)]
 struct Names {
     instances: IndexMap<String, usize>,
@@ -30,7 +30,7 @@ impl Names {
         let name = format!("{}{member}{name}", "diff_".repeat(order.into()));
         let count = self.instances.entry(name.clone()).or_insert(0);
         *count += 1;
-        // a parameter has one path, whether its node is called or differentiated
+        // A parameter has the same path whether its node is called or differentiated.
         let mut stripped = &*name;
         while let Some(rest) = stripped.strip_prefix("diff_") {
             stripped = rest;
@@ -38,7 +38,7 @@ impl Names {
         format!("{stripped}_{}", *count - 1)
     }
 
-    /// A parameter in the equation of `owner`, which is that parameter if `alone`.
+    /// The name of a parameter in the equation of `owner`. With `alone`, the parameter is the whole right side.
     fn parameter(&mut self, owner: &str, alone: bool) -> String {
         if alone {
             return owner.to_owned();
@@ -73,7 +73,7 @@ pub(super) fn of_instance(tree: &Tree<'_>, id: InstanceId) -> Vec<(String, Part<
                     let name = names.parameter(owner, expr == equation.rhs);
                     found.push((name, Part::Parameter(expr)));
                 }
-                _ => {} // nothing else has a name
+                _ => {} // Only these have names.
             }
             todo.extend(tree.operands(id, expr).into_iter().rev());
         }
@@ -104,7 +104,7 @@ pub(crate) fn of_node(
                     let name = names.parameter(owner.unwrap_or(""), expr == equation.rhs);
                     found.push((name, Part::Parameter(expr)));
                 }
-                _ => {} // nothing else has a name
+                _ => {} // Only these have names.
             }
             todo.extend(node.exprs[expr].kind.operands().into_iter().rev());
         }

@@ -23,18 +23,18 @@ use crate::adjoints::Add;
 use crate::chains::{self, Chain, Clocks, Interface};
 use crate::hir::{Share, SourceId};
 
-/// What a typed node has to do with shared instances.
+/// References of a typed node to shared instances.
 #[derive(Clone, Default, Debug)]
 pub(crate) struct Tags {
     /// The calls of shared instances.
     pub(crate) calls: IndexMap<ExprId, Share>,
-    /// The expressions that are parameters of a shared instance: the one of that path, or all of them.
+    /// The expressions that are parameters of a shared instance: the one at that path, or all of them.
     pub(crate) params: Vec<(ExprId, Share, Arc<str>)>,
-    /// By delay and call, what restarts it, until [`restarts`](crate::restarts) writes that.
+    /// For each delay and call: the flags that restart it, until [`restarts`](crate::restarts) resolves them.
     pub(crate) restarts: IndexMap<ExprId, Vec<Var>>,
-    /// The copy that the node is an instance of, if it has shared instances.
+    /// The copy of which the node is an instance, if that has shared instances.
     pub(crate) owner: Option<SourceId>,
-    /// The names of these, by number.
+    /// The names of the shared instances, by their numbers.
     pub(crate) shares: Vec<(Arc<str>, Span)>,
 }
 
@@ -44,7 +44,7 @@ impl Tags {
     }
 }
 
-/// A parameter of a shared instance, by its path in it.
+/// A parameter of a shared instance: the instance, and the path in it.
 pub(super) type Key = (Share, Arc<str>);
 
 /// The gradient of a parameter from one call.
@@ -53,7 +53,7 @@ pub(super) struct Contribution {
     pub(super) d: Var,
     /// The clock of the call.
     pub(super) chain: Chain,
-    /// `every end`
+    /// The condition of `every`, if there is one.
     pub(super) every: Option<ExprId>,
 }
 
@@ -61,11 +61,11 @@ pub(super) struct Contribution {
 #[derive(Debug)]
 pub(super) struct Variant {
     pub(super) id: NodeId,
-    /// Its own parameters, which are inputs after those of the node; empty unless it is open.
+    /// Its own parameters, which are inputs after those of the node; empty unless the variant is open.
     pub(super) own: Vec<Own>,
-    /// Parameters of instances that are shared further out, the inputs after these.
+    /// Parameters of instances that are shared further out; they are inputs after its own parameters.
     pub(super) free: Vec<Free>,
-    /// The free parameters whose gradients are results: a condition and a gradient for each.
+    /// The free parameters whose gradients are results of the variant: a condition and a gradient for each.
     pub(super) trained: Vec<Key>,
 }
 
@@ -75,9 +75,9 @@ pub(super) struct Own {
     pub(super) path: Arc<str>,
     pub(super) ty: Type,
     pub(super) origin: Origin,
-    /// What updates it.
+    /// The rule that updates it.
     pub(super) by: Rule,
-    /// The parameter in the text.
+    /// The place of the parameter in the source.
     pub(super) span: Span,
 }
 
@@ -91,24 +91,25 @@ pub(super) struct Free {
     pub(super) span: Span,
 }
 
-/// Where a parameter stands.
+/// The origin of a parameter.
 #[derive(Clone, Debug)]
 pub(super) enum Origin {
-    /// In the node, with this initial value.
+    /// A parameter of the node itself, with this initial value.
     Here(ExprId),
-    /// In what that call calls.
+    /// A parameter of the node that this call calls.
     Inside(ExprId, NodeId, Slot),
 }
 
-/// Which parameter of a variant; one that is shared further out is a parameter of both variants.
+/// The position of a parameter in a variant. A parameter that is shared further out occurs in both variants.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Slot {
     Own(usize),
-    /// The number, and whether the variant is open.
+    /// The number of the parameter, and whether the variant is open.
     Free(usize, bool),
 }
 
-/// Resolves the shared instances of the nodes from number `start` on, whose root is `root`. `None` if there are errors.
+/// Resolves the shared instances of the nodes from number `start` on; `root` is the root of the module. `None` if there
+/// are errors.
 pub(crate) fn resolve(add: &mut Add<'_, '_>, start: usize, root: NodeId) -> Option<NodeId> {
     if add.builder.tags.is_empty() {
         return Some(root);
@@ -153,21 +154,21 @@ pub(crate) fn resolve(add: &mut Add<'_, '_>, start: usize, root: NodeId) -> Opti
 pub(super) struct Resolver<'a, 'p, 'b> {
     pub(super) add: &'a mut Add<'p, 'b>,
     start: usize,
-    /// The nodes from number `start` on, as they were.
+    /// The original nodes, from number `start` on.
     old: Vec<(Node, SourceId)>,
     tags: IndexMap<NodeId, Tags>,
-    /// The names of shared instances, by the copy that has them.
+    /// The names of shared instances, by the copy that contains them.
     names: IndexMap<SourceId, Vec<(Arc<str>, Span)>>,
-    /// By node, and whether it is open.
+    /// The variants by node, and by whether the variant is open.
     pub(super) variants: IndexMap<(NodeId, bool), Rc<Variant>>,
-    /// The clocks of inputs and outputs of nodes as they were.
+    /// The clocks of the inputs and outputs of the original nodes.
     interfaces: IndexMap<NodeId, Interface>,
     pub(super) sound: bool,
 }
 
-/// A variant that is being made.
+/// A variant under construction.
 pub(super) struct Work {
-    /// The node as it was.
+    /// The original node.
     pub(super) of: NodeId,
     pub(super) node: Node,
     pub(super) tags: Tags,
@@ -178,11 +179,11 @@ pub(super) struct Work {
     pub(super) keys: IndexMap<Key, Known>,
     /// The gradients of parameters, in the order of the calls.
     pub(super) contributions: IndexMap<Key, Vec<Contribution>>,
-    /// Those that have their equations.
+    /// The parameters whose equations are defined.
     pub(super) defined: IndexSet<Key>,
-    /// For a node of parameters: the variables of the node around it that it takes, and what they are in it.
+    /// For a node of parameters: the variables of the surrounding node that it receives, with the inputs for them.
     pub(super) taken: Option<IndexMap<Var, Var>>,
-    /// The calls of each shared instance: the paths of its parameters, and where.
+    /// The calls of each shared instance.
     pub(super) calls: IndexMap<Share, Vec<Shared>>,
 }
 
@@ -194,16 +195,16 @@ pub(super) struct Known {
     pub(super) var: Var,
     pub(super) ty: Type,
     pub(super) origin: Origin,
-    /// What updates it.
+    /// The rule that updates it.
     pub(super) by: Rule,
-    /// The parameter in the text.
+    /// The place of the parameter in the source.
     pub(super) span: Span,
     /// The first call that needs it.
     pub(super) call: Span,
 }
 
 impl Resolver<'_, '_, '_> {
-    /// A node as it was.
+    /// The original node.
     pub(super) fn node(&self, id: NodeId) -> &Node {
         match (id.0 as usize).checked_sub(self.start) {
             Some(i) => &self.old[i].0,
@@ -233,7 +234,7 @@ impl Resolver<'_, '_, '_> {
         found
     }
 
-    /// The conditions by which the clock of an expression is sampled.
+    /// The conditions that sample the clock of an expression.
     pub(super) fn chain(&mut self, work: &Work, expr: ExprId) -> Option<Chain> {
         let chain = work.clocks.chain(expr);
         if chain.is_none() {
@@ -242,7 +243,7 @@ impl Resolver<'_, '_, '_> {
         chain
     }
 
-    /// The variant of a node.
+    /// The variant of a node; made when it is first needed.
     pub(super) fn variant(&mut self, id: NodeId, open: bool) -> Rc<Variant> {
         if let Some(known) = self.variants.get(&(id, open)) {
             return Rc::clone(known);
@@ -271,7 +272,7 @@ impl Resolver<'_, '_, '_> {
         self.named_parameters(&mut work);
         let (free, trained) = self.define(&mut work);
         if is_done && work.own.is_empty() && free.is_empty() {
-            return closed(id); // nothing in it has parameters
+            return closed(id); // The node contains no parameters.
         }
         let own: Vec<Own> = work.own.iter().map(|(own, _)| own.clone()).collect();
         let inputs = work.own.iter().map(|(_, var)| *var);
@@ -284,7 +285,7 @@ impl Resolver<'_, '_, '_> {
         Variant { id: made, own, free, trained }
     }
 
-    /// Replaces parameters by inputs, and calls by those of variants, in the order of the text.
+    /// Replaces parameters by inputs, and calls by calls of variants, in textual order.
     fn parts(&mut self, work: &mut Work) {
         let called = |callee| match callee {
             Callee::Node(id) => (self.node(id).name.clone(), 0),
@@ -308,7 +309,7 @@ impl Resolver<'_, '_, '_> {
         }
     }
 
-    /// The variables of the parameters that a call passes on: those of what it calls, then those that are shared
+    /// The variables of the parameters that a call passes on: first those of the callee, then those that are shared
     /// further out.
     pub(super) fn passed(
         &mut self,
@@ -368,7 +369,7 @@ impl Resolver<'_, '_, '_> {
         var
     }
 
-    /// All calls of a shared instance must have the same parameters.
+    /// Checks that all calls of a shared instance have the same parameters.
     fn compare(&mut self, work: &mut Work, share: Share, call: Shared) {
         let calls = work.calls.entry(share).or_default();
         let first = calls.first().map(|(_, paths, span)| (paths.clone(), *span));
@@ -391,7 +392,7 @@ impl Resolver<'_, '_, '_> {
         );
     }
 
-    /// Writes the expressions that name parameters.
+    /// Replaces the expressions that name parameters.
     fn named_parameters(&mut self, work: &mut Work) {
         for (expr, share, path) in std::mem::take(&mut work.tags.params) {
             let of = |key: &Key| key.0 == share && (path.is_empty() || key.1 == path);
@@ -406,7 +407,7 @@ impl Resolver<'_, '_, '_> {
             let made = match &found[..] {
                 [(var, _)] if !path.is_empty() => ExprKind::Var(*var),
                 [] => {
-                    // shapes were found, so that this is reported before
+                    // The shapes of the parameters are known, so this error was reported before.
                     self.sound = false;
                     continue;
                 }
@@ -421,7 +422,7 @@ impl Resolver<'_, '_, '_> {
 }
 
 impl Work {
-    /// A node of which nothing is known yet.
+    /// A node for which nothing is resolved yet.
     pub(super) fn new(of: NodeId, node: Node) -> Self {
         Self {
             of,
@@ -438,8 +439,8 @@ impl Work {
         }
     }
 
-    /// Gives names to the conditions of samplings. Conditions that contain calls or parameters keep the names that they
-    /// have by their places.
+    /// Defines a variable for each condition of a sampling. Conditions that contain calls or parameters are left in
+    /// place, because their position determines the names in them.
     fn name_conditions(&mut self) {
         for cond in chains::unnamed(&self.node) {
             if chains::is_plain(&self.node, cond) {
@@ -461,7 +462,7 @@ impl Work {
         self.push(ExprKind::Var(var), ty, span)
     }
 
-    /// A new variable with that name, or one that is not taken.
+    /// Adds a variable with that name, or with a similar name if that is in use.
     pub(super) fn variable(&mut self, name: &str, ty: Type, span: Span) -> Var {
         let taken = |name: &str| self.node.vars.iter().any(|data| data.name.as_deref() == Some(name));
         let name = match taken(name) {
@@ -474,14 +475,14 @@ impl Work {
         self.node.vars.push(VarData { name: Some(name), ty, span, asserts: None, cases: None })
     }
 
-    /// A parameter becomes an input.
+    /// Adds an input for a parameter.
     pub(super) fn input(&mut self, own: Own) -> Var {
         let var = self.variable(&own.path.clone(), own.ty.clone(), own.span);
         self.own.push((own, var));
         var
     }
 
-    /// All elements of parameters, one after the other.
+    /// The elements of all these parameters, as one vector.
     fn joined(&mut self, parts: &[(Var, Type)], span: Span) -> ExprKind {
         let mut args = Vec::with_capacity(parts.len());
         for (var, ty) in parts {
@@ -501,7 +502,7 @@ impl Work {
     }
 }
 
-/// Two calls of a shared instance give a parameter different types.
+/// The error that two calls of a shared instance give a parameter different types.
 fn differ(name: &str, (first, at): (&Type, Span), (found, call): (&Type, Span), param: Span) -> Diagnostic {
     Diagnostic::error(
         codes::SHARED_INSTANCE,
@@ -514,7 +515,7 @@ fn differ(name: &str, (first, at): (&Type, Span), (found, call): (&Type, Span), 
     .help("all calls of a shared instance have one set of parameters: pass inputs of the same size to it")
 }
 
-/// The clock of a call cannot be written.
+/// The error that the clock of a call cannot be expressed.
 fn hidden(span: Span) -> Diagnostic {
     Diagnostic::error(
         codes::SHARED_INSTANCE,
@@ -524,12 +525,12 @@ fn hidden(span: Span) -> Diagnostic {
     .help("write the condition as an equation of its own, `c = ..;`, and sample by it: `x when c`")
 }
 
-/// Leaves out the expressions that belong to nothing; gives the new numbers of the others.
+/// Removes unused expressions; returns the new ids of the others.
 pub(crate) fn compact(node: &mut Node) -> IndexMap<ExprId, ExprId> {
     let mut exprs: IndexVec<ExprId, Expr> = IndexVec::new();
     let mut new: IndexMap<ExprId, ExprId> = IndexMap::new();
     for equation in &node.equations {
-        // operands after what they are operands of; the ids are replaced when all have theirs
+        // An operand comes after the expression that uses it; ids are replaced once all are assigned.
         let mut todo = vec![equation.rhs];
         while let Some(expr) = todo.pop() {
             new.insert(expr, exprs.push(node.exprs[expr].clone()));

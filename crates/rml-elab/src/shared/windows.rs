@@ -1,5 +1,5 @@
-//! Parameters that all calls update window by window: they are read and updated once a window, in a node of parameters
-//! that runs in the same windows.
+//! Parameters that all calls update window by window: they are read and updated once per window, in a node of
+//! parameters that runs in the same windows.
 
 use std::sync::Arc;
 
@@ -24,7 +24,7 @@ impl Resolver<'_, '_, '_> {
         }
     }
 
-    /// Adds the call of a node of parameters, window by window.
+    /// Adds the call of a node of parameters that runs window by window.
     fn parameters(&mut self, work: &mut Work, share: Share, end: ExprId) -> Option<()> {
         let keys: Vec<Key> = work.keys.keys().filter(|key| key.0 == share).cloned().collect();
         let (name, span) = work.tags.shares.get(share.number)?.clone();
@@ -66,7 +66,7 @@ impl Resolver<'_, '_, '_> {
             let rhs = inner.push(rhs, known.ty.clone(), known.span);
             inner.node.equations.push(Equation { lhs: vec![Some(var)], rhs, span: known.span });
             inner.node.outputs.push(var);
-            // the parameter has the name
+            // The variable inside the node of parameters has the name.
             work.node.vars[known.var].name = None;
             lhs.push(Some(known.var));
             work.defined.insert(key.clone());
@@ -91,7 +91,7 @@ impl Resolver<'_, '_, '_> {
     }
 }
 
-/// The end of the windows in which all calls update a shared instance.
+/// The end of the windows, if all calls update a shared instance in the same windows.
 fn window(work: &Work, share: Share) -> Option<ExprId> {
     let of_share = work.contributions.iter().filter(|(key, _)| key.0 == share);
     let mut all = of_share.flat_map(|(_, contributions)| contributions);
@@ -103,7 +103,7 @@ fn window(work: &Work, share: Share) -> Option<ExprId> {
     (alike && same(&work.node, Some(end), Some(end))).then_some(end)
 }
 
-/// The node of the parameters of a shared instance, without equations.
+/// A node for the parameters of a shared instance, still without equations.
 fn inside(work: &Work, name: Arc<str>, span: Span) -> Work {
     let node = Node {
         name,
@@ -121,7 +121,7 @@ fn inside(work: &Work, name: Arc<str>, span: Span) -> Work {
 }
 
 impl Work {
-    /// A variable of the node that shares an instance, in the equations of the parameters of it.
+    /// The variable in the equations of parameters that corresponds to a variable of the sharing node.
     pub(super) fn of_outside(&mut self, outside: &Node, var: Var) -> Var {
         let Some(taken) = &mut self.taken else { return var };
         let data = &outside.vars[var];

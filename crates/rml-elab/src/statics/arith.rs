@@ -1,4 +1,4 @@
-//! Arithmetic on static values, and the conversions to shapes and index entries.
+//! Arithmetic on static values, and conversions to shapes and index entries.
 
 use rml_base::codes::elab as codes;
 use rml_base::{Diagnostic, Span};
@@ -30,14 +30,14 @@ pub(crate) fn unary(op: UnaryOp, a: &StaticValue, span: Span) -> Evaluated<Stati
     }
 }
 
-/// A function of ints; `None` of anything else.
+/// The value of a function of ints; `None` for other functions and values.
 pub(crate) fn function(which: Builtin, args: &[StaticValue], span: Span) -> Option<Evaluated<StaticValue>> {
     let found = match (which, args) {
         (Builtin::Unary(f), [StaticValue::Int(x)]) if which.computes_ints() => slices::int_unary(f, *x),
         (Builtin::Binary(f), [StaticValue::Int(a), StaticValue::Int(b)]) if which.computes_ints() => {
             slices::int_binary(f, *a, *b)
         }
-        _ => return None, // the other functions, and other values
+        _ => return None, // Other functions, and other values.
     };
     Some(found.map(StaticValue::Int).map_err(|_| overflow(span).into()))
 }
@@ -139,10 +139,10 @@ pub(super) fn shape(items: &[StaticValue], span: Span) -> Evaluated<Shape> {
     limited(Shape::new(&dims), span)
 }
 
-/// A shape that a value may have.
+/// Checks that a value may have a shape.
 ///
 /// # Errors
-/// If it has too many elements or dimensions.
+/// The shape has too many elements or dimensions.
 pub(crate) fn limited(shape: Shape, span: Span) -> Evaluated<Shape> {
     match shape.extent() {
         Some(n) if n <= MAX_ELEMENTS && shape.rank() <= MAX_RANK => Ok(shape),
@@ -158,7 +158,7 @@ pub(crate) fn limited(shape: Shape, span: Span) -> Evaluated<Shape> {
 /// The most dimensions that a shape may have.
 const MAX_RANK: usize = 32;
 
-/// The shape of a nested static array, all of whose parts have the same shape.
+/// The shape of a nested static array; all its parts must have the same shape.
 pub(crate) fn shape_of(value: &StaticValue, span: Span) -> Evaluated<Shape> {
     fn fits(value: &StaticValue, dims: &[usize]) -> bool {
         match (value, dims.split_first()) {
@@ -182,7 +182,7 @@ pub(crate) fn shape_of(value: &StaticValue, span: Span) -> Evaluated<Shape> {
     }
 }
 
-/// An index entry `i` for an axis of that size; negative counts from the end.
+/// An index entry `i` for an axis of size `size`; a negative `i` counts from the end.
 pub(crate) fn position(i: i64, size: usize, span: Span) -> Evaluated<AxisIndex> {
     from_end(i, size).filter(|p| *p < size).map(AxisIndex::At).ok_or_else(|| {
         Diagnostic::error(codes::SHAPE_MISMATCH, format!("index {i} is out of range"))
@@ -192,14 +192,14 @@ pub(crate) fn position(i: i64, size: usize, span: Span) -> Evaluated<AxisIndex> 
     })
 }
 
-/// `i`, or `size + i` if it is negative; `None` before the beginning.
+/// `i`, or `size + i` if `i` is negative; `None` if that is before the beginning.
 fn from_end(i: i64, size: usize) -> Option<usize> {
     let size = i64::try_from(size).ok()?;
     usize::try_from(if i < 0 { i.checked_add(size)? } else { i }).ok()
 }
 
-/// An index entry `lo:hi:step`. Bounds must be within the axis; a negative step goes from `lo` (the last position)
-/// down to the one after `hi` (the first position).
+/// An index entry `lo:hi:step`. The bounds must be within the axis. A negative step goes from `lo` (by default the last
+/// position) down to the position after `hi` (by default, down to the first position).
 pub(crate) fn slice(
     lo: Option<i64>,
     hi: Option<i64>,
@@ -236,7 +236,7 @@ pub(crate) fn slice(
         (end.saturating_sub(1), end.saturating_sub(hi.map_or(0, |hi| hi.saturating_add(1))))
     };
     let len = way.div_ceil(step.unsigned_abs());
-    // Where at most one position is picked, the step has no meaning.
+    // If at most one position is selected, the step has no effect.
     Ok(AxisIndex::Slice { start, len, step: if len > 1 { step } else { 1 } })
 }
 

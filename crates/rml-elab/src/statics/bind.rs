@@ -1,4 +1,4 @@
-//! Named dimensions: their sizes are those of the shapes of inputs.
+//! Named dimensions: their sizes come from the shapes of inputs.
 
 use rml_ir::Shape;
 use rml_ir::typed::StaticValue;
@@ -8,7 +8,7 @@ use crate::hir::{ExprKind, Item, Local, LocalKind, TypeDecl};
 use crate::instance::{InstanceId, Tree};
 
 impl Statics {
-    /// Binds the named dimensions of a formal to its shape, as far as they are still free and the shape fits.
+    /// Binds the named dimensions of a formal to its shape, if they are still free and the shape fits.
     pub(super) fn bind(&mut self, tree: &Tree<'_>, id: InstanceId, ty: &TypeDecl, shape: &Shape) {
         let node = tree.node(id);
         let mut fixed = 0;

@@ -14,7 +14,7 @@ use crate::hir::{ExprId, ExprKind, Index, Item, Local, Node, TypeDecl};
 use crate::instance::{InstanceId, Tree};
 
 impl Statics {
-    /// The value of a static expression. The statics of the instance must be fresh.
+    /// The value of a static expression. The statics of the instance must be up to date.
     pub(crate) fn eval(
         &self,
         tree: &Tree<'_>,
@@ -87,7 +87,7 @@ impl Statics {
             match *item {
                 Item::Expr(e) => match self.eval(tree, shapes, id, e) {
                     Ok(value) => values.push(value),
-                    // What comes after it may be in error.
+                    // Errors may follow after it.
                     Err(Failure::Unknown) => unknown = true,
                     Err(bad) => return Err(bad),
                 },
@@ -174,7 +174,7 @@ impl Statics {
         arith::shape_of(&self.name(tree, id, local, span)?, span)
     }
 
-    /// A static expression that must be an int.
+    /// The value of a static expression that must be an int.
     pub(crate) fn int(
         &self,
         tree: &Tree<'_>,
@@ -188,7 +188,7 @@ impl Statics {
         }
     }
 
-    /// A static expression that must be a num (an int is not).
+    /// The value of a static expression that must be a num; an int is not accepted.
     pub(crate) fn num(
         &self,
         tree: &Tree<'_>,
@@ -202,7 +202,7 @@ impl Statics {
         }
     }
 
-    /// A static expression that must be a shape: an array of ints that are not negative.
+    /// The value of a static expression that must be a shape: an array of non-negative ints.
     pub(crate) fn shape(
         &self,
         tree: &Tree<'_>,
@@ -235,7 +235,7 @@ impl Statics {
         arith::shape(&items, ty.span)
     }
 
-    /// An entry of an index list for an axis of that size.
+    /// An entry of an index list, for an axis of that size.
     pub(crate) fn axis_index(
         &self,
         tree: &Tree<'_>,
@@ -256,7 +256,7 @@ impl Statics {
     }
 }
 
-/// How many values an array holds in all, and how deeply they are nested.
+/// The number of values in an array, including nested ones, and the depth of nesting.
 fn extent(value: &StaticValue) -> (usize, usize) {
     match value {
         StaticValue::Array(items) => {
@@ -267,7 +267,7 @@ fn extent(value: &StaticValue) -> (usize, usize) {
     }
 }
 
-/// Two values; what is in error counts for more than what is not known.
+/// The pair of two values; an error has priority over an unknown value.
 fn both(a: Evaluated<StaticValue>, b: Evaluated<StaticValue>) -> Evaluated<(StaticValue, StaticValue)> {
     match (a, b) {
         (Ok(a), Ok(b)) => Ok((a, b)),
@@ -276,7 +276,7 @@ fn both(a: Evaluated<StaticValue>, b: Evaluated<StaticValue>) -> Evaluated<(Stat
     }
 }
 
-/// An error of arithmetic on a list that the call of the node gives for one number.
+/// The error of arithmetic on a list that the caller of the node passes where a number is needed.
 fn of_list(node: &Node, operands: [(ExprId, &StaticValue); 2], failure: Failure) -> Failure {
     let Failure::Bad(mut d) = failure else { return failure };
     let input = operands.iter().find_map(|(e, value)| match (&node.exprs[*e].kind, value) {

@@ -1,4 +1,4 @@
-//! What is wrong with a static expression.
+//! The errors of static expressions.
 
 use rml_base::codes::elab as codes;
 use rml_base::{Diagnostic, Span};
@@ -6,9 +6,9 @@ use rml_ir::typed::StaticValue;
 
 use crate::hir::{Local, LocalKind, Node};
 
-/// The most elements that a static array may have, those of nested arrays included.
+/// The greatest number of elements of a static array, including those of nested arrays.
 pub(super) const MAX_ARRAY: usize = 1 << 20;
-/// The deepest nesting of static arrays.
+/// The greatest nesting depth of static arrays.
 pub(super) const MAX_DEPTH: usize = 64;
 
 pub(super) fn too_large(span: Span) -> Diagnostic {
@@ -17,7 +17,7 @@ pub(super) fn too_large(span: Span) -> Diagnostic {
         .note(format!("expected at most {MAX_ARRAY} elements, nested at most {MAX_DEPTH} deep"))
 }
 
-/// A static value of the wrong kind.
+/// The error that a static value has the wrong kind.
 pub(crate) fn expected(what: &str, found: &StaticValue, span: Span) -> Diagnostic {
     Diagnostic::error(codes::STATIC_VALUE, format!("expected {what}"))
         .label(span, format!("this is {}", describe(found)))
@@ -44,7 +44,7 @@ pub(super) fn not_static_name(node: &Node, local: Local, span: Span) -> Diagnost
     }
 }
 
-/// What a value is, for a message: "the int 3", "the array [1, 2]".
+/// The description of a value in messages: "the int 3", "the array [1, 2]".
 pub(super) fn describe(value: &StaticValue) -> String {
     match value {
         StaticValue::Bool(b) => format!("the bool {b}"),

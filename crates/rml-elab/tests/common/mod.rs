@@ -1,4 +1,4 @@
-//! Helpers of the tests: elaborate a text against the library of the repository.
+//! Helpers of the tests: elaborate a text with the library of the repository.
 #![allow(dead_code, reason = "each test file uses a part of these")]
 
 use rml_base::{Diagnostics, FileId, Sources};
@@ -32,7 +32,7 @@ pub(crate) fn run(text: &str, options: &Options) -> (Option<Module>, Diagnostics
     (module, diagnostics, sources)
 }
 
-/// Checks all nodes of a text: those that are right, and all findings.
+/// Checks all nodes of a text; returns the modules of correct nodes, and all findings.
 pub(crate) fn check_all(
     sources: &mut Sources,
     main: FileId,
@@ -41,7 +41,7 @@ pub(crate) fn check_all(
     Resolved::new(sources, main, options, &mut NoFiles).check_all(options)
 }
 
-/// Elaborates a text that is right.
+/// Elaborates a text that must be correct.
 pub(crate) fn accept(text: &str, options: &Options) -> Module {
     let (module, diagnostics, sources) = run(text, options);
     let shown: Vec<String> = diagnostics.iter().map(|d| describe(d, &sources)).collect();

@@ -1,4 +1,4 @@
-//! The element types of builtins: of their operands and results.
+//! The element types of the operands and results of builtins.
 
 use rml_base::Span;
 use rml_base::codes::elab as codes;
@@ -14,7 +14,7 @@ use crate::instance::InstanceId;
 use crate::text;
 
 impl Infer<'_, '_, '_> {
-    /// The class of what a builtin makes of its arguments.
+    /// The class of the result of a builtin.
     pub(super) fn builtin(&mut self, id: InstanceId, of: ExprId, which: Builtin, args: &[ExprId]) -> Class {
         let span = self.tree.node(id).exprs[of].span;
         let streams = args.iter().enumerate().filter(|(i, _)| !which.is_static(*i));
@@ -34,7 +34,8 @@ impl Infer<'_, '_, '_> {
                 infer.expect(dtype, *operand, codes::TYPE_MISMATCH, &what);
             }
         };
-        // Of several types the operand has one; the check of shapes says which do not fit.
+        // If several types are allowed, the operand may have any of them; the check of shapes reports types that do not
+        // fit.
         let only = |infer: &mut Self, takes: &[DType]| match takes {
             [dtype] => {
                 all(infer, *dtype);
@@ -135,7 +136,7 @@ impl Infer<'_, '_, '_> {
         }
     }
 
-    /// The call of `where` with the condition first, where another operand is the only bool.
+    /// The call of `where` with the condition first, if a later operand is the only bool.
     fn condition_first(
         &mut self,
         id: InstanceId,

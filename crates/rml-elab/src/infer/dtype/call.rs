@@ -1,4 +1,4 @@
-//! Element types at calls, and of the gradients of adjoints, which exist for nums only.
+//! Element types at calls, and of the gradients of adjoints; only nums have gradients.
 
 use rml_base::codes::elab as codes;
 use rml_base::{Diagnostic, Span};
@@ -15,7 +15,7 @@ use crate::instance::InstanceId;
 use crate::text;
 
 impl Infer<'_, '_, '_> {
-    /// A call whose results are `lhs`.
+    /// Handles a call whose results are assigned to `lhs`.
     pub(super) fn call(&mut self, id: InstanceId, expr: ExprId, lhs: &[(Class, Span)]) {
         let node = self.tree.node(id);
         let Some(call) = node.as_call(expr) else { return };
@@ -35,10 +35,10 @@ impl Infer<'_, '_, '_> {
             let is_static = callee.formals.get(i).is_some_and(|formal| !self.tree.is_stream(child, *formal));
             args.push(if is_static { None } else { Some(self.expr(id, *arg)) });
         }
-        // Of an adjoint, `bp` and at least one gradient follow.
+        // The arguments of an adjoint continue with `bp` and at least one gradient.
         let shifted = self.is_shifted(node, call, child);
         if shifted {
-            // What it is given is not what the inputs are.
+            // The arguments are not in the positions of their inputs.
             let extra = args.split_off(callee.formals.len()).into_iter().flatten().collect();
             self.pending.push(Pending { id, call: expr, results: lhs.to_vec(), extra, shifted });
             return;
@@ -71,7 +71,7 @@ impl Infer<'_, '_, '_> {
         }
     }
 
-    /// Whether the call of an adjoint seems to lack an input of the node: `bp` stands in the place of the last one.
+    /// Whether the call of an adjoint seems to lack an argument: `bp` is in the position of the last input.
     fn is_shifted(&mut self, node: &Node, call: &Call, child: InstanceId) -> bool {
         let callee = self.tree.node(child);
         let Some((last, at)) = callee.formals.last().zip(callee.formals.len().checked_sub(1)) else {
@@ -85,7 +85,7 @@ impl Infer<'_, '_, '_> {
             && !call.args[at + 1..].iter().any(|arg| is_bp(node, arg))
     }
 
-    /// Hands a result of a call to the left side; where their types differ, the left side is what does not fit.
+    /// Unifies a result of a call with its left side; if their types differ, the left side is reported.
     fn result(&mut self, output: (Class, Span), target: (Class, Span), what: impl Fn() -> String) {
         if self.classes.is_lost(output.0) {
             self.classes.lose_unknown(target.0);
@@ -94,15 +94,15 @@ impl Infer<'_, '_, '_> {
         }
     }
 
-    /// The left sides of an equation in error.
+    /// Marks the left sides of an equation in error.
     fn fail(&mut self, lhs: &[(Class, Span)]) {
         for &(class, _) in lhs {
             self.classes.lose_unknown(class);
         }
     }
 
-    /// Connects the gradients, which exist for nums only, of the calls where all element types are known; whether there
-    /// are any.
+    /// Connects the gradients of the calls for which all element types are known. Returns whether there were such
+    /// calls.
     pub(super) fn adjoints_known(&mut self) -> bool {
         let before = self.pending.len();
         for call in std::mem::take(&mut self.pending) {
@@ -113,7 +113,7 @@ impl Infer<'_, '_, '_> {
         self.pending.len() < before
     }
 
-    /// Connects the gradients of a call where nothing determines the element types; whether there is one.
+    /// Connects the gradients of a call whose element types nothing determines. Returns whether there was such a call.
     pub(super) fn adjoint_by_default(&mut self) -> bool {
         if self.pending.is_empty() {
             return false;
@@ -197,7 +197,7 @@ impl Infer<'_, '_, '_> {
         true
     }
 
-    /// A name that a call of an adjoint gives to a condition is used as a gradient.
+    /// The error that the name given to the condition of a gradient is used as the gradient.
     fn condition_taken(
         &self,
         adjoint: &Adjoint,
@@ -213,7 +213,7 @@ impl Infer<'_, '_, '_> {
             given.map(|(local, _)| local.map_or("_", |local| node.name_of(local).as_ref())).collect();
         let names: Vec<&str> = adjoint.results.iter().map(|i| adjoint.outputs[*i].0.as_str()).collect();
         let name = format!("{}{}", call.order.prefix(), callee.name);
-        // of a condition and its gradient, the name that the program uses
+        // Of a condition and its gradient, the name that the program uses.
         let of_pair =
             |pair: &[&str]| pair.iter().find(|name| **name != "_").map_or("_", |name| *name).to_owned();
         let short = given[..primal].iter().map(|name| (*name).to_owned());
@@ -294,7 +294,7 @@ impl Infer<'_, '_, '_> {
         self.classes.is_lost(class) || self.classes.get(class).is_some_and(|(dtype, _)| dtype == DType::Bool)
     }
 
-    /// The equation of a call of an adjoint with as many names as there are outputs and gradients.
+    /// The equation of a call of an adjoint with one name for each output and gradient.
     fn with_results(&self, name: &str, adjoint: &Adjoint, results: &Results, pending: &Pending) -> String {
         let names = self.result_names(adjoint, results, pending);
         let dropped: Vec<String> = names
@@ -307,8 +307,8 @@ impl Infer<'_, '_, '_> {
         if dropped.is_empty() { call } else { format!("{call}; `_` drops {}", dropped.join(" and ")) }
     }
 
-    /// The places of the outputs and gradients of a call, with the names that it gives them. If it gives as many names
-    /// too few as it has constant arguments, their gradients have none.
+    /// The positions of the outputs and gradients of a call, with the names that the call gives them. If the number of
+    /// missing names is the number of constant arguments, the gradients of these arguments have no names.
     fn result_names<'n>(
         &'n self,
         adjoint: &Adjoint,
@@ -340,7 +340,7 @@ impl Infer<'_, '_, '_> {
         named.collect()
     }
 
-    /// Whether a gradient is that of an argument that is written as numbers.
+    /// Whether a gradient belongs to an argument that consists of literal numbers.
     fn is_constant(&self, adjoint: &Adjoint, place: usize, pending: &Pending) -> bool {
         let node = self.tree.node(pending.id);
         let child = self.tree.instances[pending.id].calls.get(&pending.call);
@@ -351,7 +351,7 @@ impl Infer<'_, '_, '_> {
         arg.is_some_and(|arg| is_number(node, *arg))
     }
 
-    /// The equation of a call that has all inputs of the node, with `bp` and the gradients that it lacks.
+    /// The equation of a call that has arguments for all inputs of the node, with `bp` and the missing gradients added.
     fn with_gradients(
         &self,
         name: &str,
@@ -380,8 +380,8 @@ impl Infer<'_, '_, '_> {
         (args.len() == own + wanted).then(|| format!("{} = {name}({})", names.join(", "), args.join(", ")))
     }
 
-    /// An input of the node that a call of its adjoint lacks, and the call with that input: one of which a variable has
-    /// the name, else the first one without which the types of the arguments fit.
+    /// An input of the node that a call of its adjoint lacks, and the call with that input added. It is the first input
+    /// that has the name of a variable, or else the first one without which the types of the arguments fit.
     fn with_input(
         &mut self,
         name: &str,
@@ -397,7 +397,7 @@ impl Infer<'_, '_, '_> {
         let named = names.iter().position(|input| defined(input) && !given.iter().any(|arg| is(arg, input)));
         let at = match named {
             Some(at) if pending.shifted => at,
-            // A variable in the place of `bp` may be one.
+            // If an argument in the position of `bp` looks like a condition, an input may be missing.
             Some(at) => {
                 Some(at).filter(|_| given.get(names.len() - 1).is_some_and(|arg| is_bp(node, arg)))?
             }
@@ -414,7 +414,8 @@ impl Infer<'_, '_, '_> {
         Some((names[at].to_owned(), format!("{name}({})", args.join(", "))))
     }
 
-    /// Whether the arguments of a call have the types of the inputs of the node but for one, as far as they are known.
+    /// Whether the arguments of a call fit the types of the inputs of the node without one input, as far as they are
+    /// known.
     fn fits_without(
         &mut self,
         callee: &crate::hir::Node,
@@ -443,7 +444,7 @@ impl Infer<'_, '_, '_> {
         })
     }
 
-    /// The call of an adjoint with `true` for the `bp` that it lacks.
+    /// The call of an adjoint with `true` added for the missing `bp`.
     fn with_bp(&self, name: &str, callee: &crate::hir::Node, adjoint: &Adjoint, pending: &Pending) -> String {
         let node = self.tree.node(pending.id);
         let given = node.as_call(pending.call).map(|call| &*call.args).unwrap_or_default();
@@ -465,16 +466,16 @@ impl Infer<'_, '_, '_> {
     }
 }
 
-/// Whether an argument is a condition by its form or name.
+/// Whether an argument is a condition, judged by its form or name.
 fn is_bp(node: &Node, arg: &ExprId) -> bool {
     match &node.exprs[*arg].kind {
         ExprKind::Literal(Literal::Bool(_)) => true,
         ExprKind::Local(local) => node.name_of(*local).as_ref() == "bp",
-        _ => false, // any other may be a gradient or an input
+        _ => false, // Other expressions may be gradients or inputs.
     }
 }
 
-/// What to write for `every 10`.
+/// The correct form for `every 10`.
 fn windows_of(node: &Node, end: ExprId) -> Option<String> {
     let ExprKind::Literal(Literal::Int(cycles)) = node.exprs[end].kind else { return None };
     let last = cycles.checked_sub(1).filter(|last| *last >= 0)?;
@@ -483,7 +484,7 @@ fn windows_of(node: &Node, end: ExprId) -> Option<String> {
     ))
 }
 
-/// Whether an expression consists of numbers alone.
+/// Whether an expression consists only of literal numbers.
 fn is_number(node: &Node, id: ExprId) -> bool {
     match &node.exprs[id].kind {
         ExprKind::Literal(_) => true,

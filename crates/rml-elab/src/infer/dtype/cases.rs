@@ -1,4 +1,4 @@
-//! Cases of enumerations: ints that are no numbers.
+//! Cases of enumerations, which are ints but must not be used as numbers.
 
 use rml_base::codes::elab as codes;
 use rml_base::{Diagnostic, Span};
@@ -10,7 +10,7 @@ use crate::context;
 use crate::hir::{Equation, ExprId, ExprKind, Node, SourceId};
 use crate::instance::InstanceId;
 
-/// An operand that must be no case: where, and of what.
+/// An operand that must not be a case: its place and type, and the operation.
 pub(super) struct Operand {
     at: (InstanceId, ExprId),
     found: (Class, Span),
@@ -18,7 +18,7 @@ pub(super) struct Operand {
 }
 
 impl Infer<'_, '_, '_> {
-    /// A type of an element as messages name it.
+    /// The name of an element type in messages.
     pub(super) fn shown(&self, elem: Elem) -> String {
         match elem {
             Elem::Plain(dtype) => dtype.to_string(),
@@ -26,7 +26,7 @@ impl Infer<'_, '_, '_> {
         }
     }
 
-    /// What to write where a case and something else meet.
+    /// The help if a case is combined with an expression of another type.
     pub(super) fn of_cases(&self, want: Elem, got: Elem) -> Option<String> {
         let cases = |of: SourceId| {
             let cases = self.tree.program.scopes.enums.get(&of)?;
@@ -48,7 +48,7 @@ impl Infer<'_, '_, '_> {
         }
     }
 
-    /// Reports a parameter as the value of a variable that is no num.
+    /// Reports a parameter as the value of a variable that is not a num.
     pub(super) fn param_of_others(
         &mut self,
         node: &Node,
@@ -80,14 +80,14 @@ impl Infer<'_, '_, '_> {
         true
     }
 
-    /// Notes that an operand must not be a case. Whether it is one may be known later only.
+    /// Notes that an operand must not be a case; its type may only be known later.
     pub(super) fn number(&mut self, at: (InstanceId, ExprId), operand: (Class, Span), what: &str) {
         if !self.tree.program.scopes.enums.is_empty() {
             self.numbers.push(Operand { at, found: operand, what: what.to_owned() });
         }
     }
 
-    /// Reports operands that are cases, and must not be.
+    /// Reports the noted operands that are cases.
     pub(super) fn no_numbers(&mut self) {
         for Operand { at, found: (class, span), what } in std::mem::take(&mut self.numbers) {
             let Some((elem @ Elem::Case(_), origin)) = self.classes.elem(class) else { continue };
@@ -110,7 +110,7 @@ impl Infer<'_, '_, '_> {
     }
 }
 
-/// What a `merge` at `span` with that condition is in the text, if it is written in another form.
+/// The construct from which a `merge` at `span` with that condition was made, if it is not a `merge` in the text.
 pub(super) fn choice(node: &Node, span: Span, cond: ExprId) -> Option<&'static str> {
     let ExprKind::Local(name) = node.exprs[cond].kind else { return None };
     if node.exprs[cond].span != span {
@@ -120,7 +120,7 @@ pub(super) fn choice(node: &Node, span: Span, cond: ExprId) -> Option<&'static s
     Some(if of_state { "the equations in the states" } else { "the cases of `match`" })
 }
 
-/// Whether a function gives only elements of its operands, or does not calculate with them, so that these may be cases.
+/// Whether a function only returns elements of its operands, or does not calculate with them. Then they may be cases.
 pub(super) fn takes_cases(which: Builtin) -> bool {
     match which {
         Builtin::Where
@@ -137,6 +137,6 @@ pub(super) fn takes_cases(which: Builtin) -> bool {
         | Builtin::StopGradient
         | Builtin::ZerosLike
         | Builtin::Shape => true,
-        _ => false, // of all others, the result would be a number that may be no case
+        _ => false, // The result of the other functions is a number that need not be a case.
     }
 }

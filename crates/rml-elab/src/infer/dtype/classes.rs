@@ -1,11 +1,11 @@
-//! Classes of things that have one element type: union and find, with what is known about each class.
+//! Classes of expressions with the same element type: union-find, with the facts known about each class.
 
 use rml_base::Span;
 use rml_ir::DType;
 
 use crate::hir::{Element, SourceId};
 
-/// The type of an element: an enumeration is another type than int, although its cases are ints.
+/// An element type. An enumeration is a type of its own, although its cases are ints.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Elem {
     Plain(DType),
@@ -23,32 +23,32 @@ impl Elem {
         }
     }
 
-    /// The one that is written.
+    /// The element type that is written.
     pub(super) fn declared(element: Element) -> Option<Self> {
         match element {
             Element::Plain(dtype) => Some(Elem::Plain(dtype)),
             Element::Case(of) => Some(Elem::Case(of)),
-            // copies have no records
+            // Copies have no records.
             Element::Record(_) => None,
         }
     }
 }
 
-/// A class. Numbers below the number of variables stand for variables.
+/// The id of a class. Ids below the number of variables belong to the variables.
 pub(super) type Class = usize;
 
-/// What is known about a class.
+/// The facts known about a class.
 #[derive(Clone, Copy, Default, Debug)]
 struct Known {
-    /// Its element type, and where that comes from.
+    /// Its element type, and the place from which the type comes.
     elem: Option<(Elem, Span)>,
-    /// A literal without a point that is in it: the class is int or num, and int if nothing says which.
+    /// A literal without a point in the class: then the class is int or num, and int if nothing else decides.
     literal: Option<Span>,
-    /// A place that needs an int at compile time. A literal there is an int.
+    /// A place that needs an int at compile time. A literal in the class is then an int.
     sized: Option<Span>,
-    /// Whether an input of the root is in it that nothing is known about.
+    /// Whether it contains an input of the root about which nothing is known.
     open: bool,
-    /// Whether it is in error: it agrees with everything.
+    /// Whether it is in error; such a class fits every other one.
     lost: bool,
 }
 
@@ -57,7 +57,7 @@ impl Known {
         self.elem.or_else(|| self.literal.and(self.sized).map(|span| (Elem::INT, span)))
     }
 
-    /// What is known about both; `Err` with their element types if these differ.
+    /// The facts about the union of two classes; `Err` with their element types if these differ.
     fn with(&self, other: &Known) -> Result<Known, [(Elem, Span); 2]> {
         let (a, b) = (self.elem(), other.elem());
         let both = Known {
@@ -72,7 +72,7 @@ impl Known {
         {
             return Err([a, b]);
         }
-        // A literal is no bool, no case, and no num where an int is needed.
+        // A literal cannot be a bool or a case; it cannot be a num if an int is needed.
         let int = match both.elem {
             Some((Elem::Plain(DType::Bool) | Elem::Case(_), _)) => both.literal,
             Some((Elem::Plain(DType::Num), _)) => both.literal.and(both.sized),
@@ -85,14 +85,14 @@ impl Known {
     }
 }
 
-/// All classes.
+/// The classes of a program.
 pub(super) struct Classes {
     parent: Vec<Class>,
     known: Vec<Known>,
 }
 
 impl Classes {
-    /// A class for each variable.
+    /// Creates one class per variable.
     pub(super) fn new(variables: usize) -> Self {
         Self { parent: (0..variables).collect(), known: vec![Known::default(); variables] }
     }
@@ -103,22 +103,22 @@ impl Classes {
         self.parent.len() - 1
     }
 
-    /// A new class.
+    /// Adds a class.
     pub(super) fn fresh(&mut self, dtype: Option<(DType, Span)>) -> Class {
         self.push(Known { elem: dtype.map(|(d, span)| (Elem::Plain(d), span)), ..Known::default() })
     }
 
-    /// The class of a case.
+    /// Adds a class for a case of an enumeration.
     pub(super) fn case(&mut self, of: SourceId, span: Span) -> Class {
         self.push(Known { elem: Some((Elem::Case(of), span)), ..Known::default() })
     }
 
-    /// The class of a literal without a point.
+    /// Adds a class for a literal without a point.
     pub(super) fn literal(&mut self, span: Span) -> Class {
         self.push(Known { literal: Some(span), ..Known::default() })
     }
 
-    /// The class of something in error.
+    /// Adds a class in error.
     pub(super) fn error(&mut self) -> Class {
         self.push(Known { lost: true, ..Known::default() })
     }
@@ -140,30 +140,30 @@ impl Classes {
         &mut self.known[root]
     }
 
-    /// The element type of a class, and where it comes from.
+    /// The element type of a class, and the place from which the type comes.
     pub(super) fn get(&mut self, class: Class) -> Option<(DType, Span)> {
         self.elem(class).map(|(elem, span)| (elem.dtype(), span))
     }
 
-    /// The same; an enumeration is told from int.
+    /// The same, with enumerations distinguished from int.
     pub(super) fn elem(&mut self, class: Class) -> Option<(Elem, Span)> {
         self.of(class).elem()
     }
 
-    /// The element type of a class that nothing more will be known about.
+    /// The final element type of a class, once all facts are known.
     pub(super) fn settled(&mut self, class: Class) -> DType {
         let known = *self.of(class);
         let other = if known.literal.is_some() { DType::Int } else { DType::Num };
         known.elem().map_or(other, |(elem, _)| elem.dtype())
     }
 
-    /// Whether only literals without a point says anything of a class.
+    /// Whether literals without a point are the only facts about a class.
     pub(super) fn is_literal(&mut self, class: Class) -> bool {
         let known = self.of(class);
         known.elem().is_none() && known.literal.is_some() && !known.lost
     }
 
-    /// Whether an input of the root is in it that nothing else is known about.
+    /// Whether a class contains an input of the root about which nothing else is known.
     pub(super) fn is_open(&mut self, class: Class) -> bool {
         self.of(class).open
     }
@@ -173,23 +173,23 @@ impl Classes {
         self.of(class).lost
     }
 
-    /// Puts a class in error.
+    /// Marks a class as in error.
     pub(super) fn lose(&mut self, class: Class) {
         self.of(class).lost = true;
     }
 
-    /// Puts a class in error unless its type is known.
+    /// Marks a class as in error unless its type is known.
     pub(super) fn lose_unknown(&mut self, class: Class) {
         let known = self.of(class);
         known.lost |= known.elem().is_none();
     }
 
-    /// Gives a class a type if it has none.
+    /// Sets the type of a class that has none.
     pub(super) fn set(&mut self, class: Class, dtype: DType, span: Span) {
         self.set_elem(class, Elem::Plain(dtype), span);
     }
 
-    /// The same for any type of an element.
+    /// The same for any element type.
     pub(super) fn set_elem(&mut self, class: Class, elem: Elem, span: Span) {
         let known = self.of(class);
         if known.elem().is_none() {
@@ -197,22 +197,22 @@ impl Classes {
         }
     }
 
-    /// Says that a class is used where an int is needed at compile time.
+    /// Notes that a class is used where an int is needed at compile time.
     pub(super) fn size(&mut self, class: Class, span: Span) {
         self.of(class).sized.get_or_insert(span);
     }
 
-    /// Says that a class holds a value given as a literal from outside.
+    /// Notes that a class contains a literal given from outside.
     pub(super) fn given(&mut self, class: Class, span: Span) {
         self.of(class).literal.get_or_insert(span);
     }
 
-    /// Says that a class holds an input of the root that nothing is known about.
+    /// Notes that a class contains an input of the root about which nothing is known.
     pub(super) fn open(&mut self, class: Class) {
         self.of(class).open = true;
     }
 
-    /// Makes two classes one; `Err` with their element types if these differ. A class in error stays alone.
+    /// Unites two classes; `Err` with their element types if these differ. A class in error is not united with others.
     pub(super) fn union(&mut self, a: Class, b: Class) -> Result<(), [(Elem, Span); 2]> {
         let (a, b) = (self.find(a), self.find(b));
         if a == b || self.known[a].lost || self.known[b].lost {

@@ -1,4 +1,4 @@
-//! Calls whose arguments have the element types of the inputs, in another order: `cross_entropy(label, logits)`.
+//! Calls whose arguments have the element types of the inputs, but in another order: `cross_entropy(label, logits)`.
 
 use rml_base::codes::elab as codes;
 use rml_base::{Diagnostic, Span};
@@ -13,12 +13,11 @@ use crate::instance::InstanceId;
 use crate::lower::{MAX_ARGUMENTS, first_order};
 use crate::text;
 
-/// The class of an argument that is a stream; nothing for one that is static.
+/// The class of an argument that is a stream; none for a static argument.
 pub(super) type Argument = Option<(Class, Span)>;
 
 impl Infer<'_, '_, '_> {
-    /// The order in which the arguments of a call fit by type, if they do not fit as they are written, and do in
-    /// another order. That is reported.
+    /// Reports a call whose arguments do not fit as written but do fit in another order. Returns that order.
     pub(super) fn exchanged(
         &mut self,
         (id, expr): (InstanceId, ExprId),
@@ -42,7 +41,7 @@ impl Infer<'_, '_, '_> {
         for (i, wanted) in wanted.iter().enumerate() {
             for (j, arg) in args.iter().enumerate() {
                 known[i][j] = match (arg, wanted) {
-                    // What is static, or of unknown type, stays where it is.
+                    // Arguments that are static or of unknown type keep their positions.
                     (Some((class, _)), Some(wanted)) => {
                         args[i].is_some() && self.has_type(*class, *wanted, i != j)
                     }
@@ -62,7 +61,8 @@ impl Infer<'_, '_, '_> {
         Some(order)
     }
 
-    /// The arguments of a call fit in that order. The misplaced one does not have the type that is wanted in its place.
+    /// Reports that the arguments of a call fit in that order. The misplaced argument has another type than its
+    /// position needs.
     fn report_order(
         &mut self,
         (id, expr): (InstanceId, ExprId),
@@ -89,7 +89,8 @@ impl Infer<'_, '_, '_> {
         self.report.push(context::add(self.tree, id, Some(expr), d));
     }
 
-    /// Whether the positions stand before what they are of: `gather(i, table)`. That is reported.
+    /// Reports positions that come before the operand that they index, as in `gather(i, table)`. Returns whether it
+    /// did.
     pub(super) fn exchanged_operands(
         &mut self,
         (id, of): (InstanceId, ExprId),
@@ -117,8 +118,8 @@ impl Infer<'_, '_, '_> {
         true
     }
 
-    /// Whether a class has that type, as far as is known. An argument that is moved to another place counts as a num if
-    /// nothing else determines its type, as it finally does: an unknown argument must not be taken for a label.
+    /// Whether a class has that type, as far as it is known. An argument of unknown type that would be moved counts as
+    /// a num, which is its type if nothing else determines it: it must not be mistaken for a label.
     fn has_type(&mut self, class: Class, dtype: DType, moved: bool) -> bool {
         match self.classes.get(class) {
             _ if self.classes.is_lost(class) => true,

@@ -1,4 +1,4 @@
-//! Expressions whose element types do not fit, with the expression that was meant.
+//! Expressions whose element types do not fit, and the expressions that were probably meant.
 
 use rml_ir::DType;
 use rml_syntax::ast::{BinaryOp, Literal};
@@ -6,8 +6,8 @@ use rml_syntax::ast::{BinaryOp, Literal};
 use crate::hir::{ExprId, ExprKind, Node};
 use crate::text;
 
-/// What to write in place of two operands whose element types differ: `to_num(n) * 0.5` for `n * 0.5`, where the types
-/// are `left` and `right`, and `0.0 < a and a < 1.0` for `0.0 < a < 1.0`.
+/// The correct form of an operation on operands with the element types `left` and `right`: `to_num(n) * 0.5` for `n *
+/// 0.5`, and `0.0 < a and a < 1.0` for `0.0 < a < 1.0`.
 pub(super) fn operands(
     node: &Node,
     (op, a, b): (BinaryOp, ExprId, ExprId),
@@ -48,7 +48,7 @@ pub(super) fn operands(
     })
 }
 
-/// What to write in place of a number that meets a truth value: `false` for `0.0 fby c`.
+/// The correct form of a number that is combined with a bool: `false` for `0.0 fby c`.
 pub(super) fn literal(node: &Node, exprs: [ExprId; 2], left: DType, right: DType) -> Option<String> {
     if (left == DType::Bool) == (right == DType::Bool) {
         return None;
@@ -62,7 +62,7 @@ pub(super) fn literal(node: &Node, exprs: [ExprId; 2], left: DType, right: DType
     Some(format!("a bool is `true` or `false`: write `{truth}` in place of `{}`", text::short(node, expr)?))
 }
 
-/// What to write for `and` and `or` of ints, which work on bits in other languages.
+/// The correct form of `and` and `or` of ints, which operate on bits in other languages.
 pub(super) fn bits(node: &Node, (op, a, b): (BinaryOp, ExprId, ExprId)) -> String {
     let low = || {
         let ExprKind::Literal(Literal::Int(mask)) = node.exprs[b].kind else { return None };
@@ -81,7 +81,7 @@ pub(super) fn bits(node: &Node, (op, a, b): (BinaryOp, ExprId, ExprId)) -> Strin
     }
 }
 
-/// The whole number that a literal with a point is.
+/// A literal with a point as an integer, if it is one.
 fn whole(node: &Node, expr: ExprId) -> Option<String> {
     match node.exprs[expr].kind {
         ExprKind::Literal(Literal::Num(x)) if x.fract() == 0.0 && x.abs() < 1e15 => Some(format!("{x:.0}")),
@@ -89,7 +89,7 @@ fn whole(node: &Node, expr: ExprId) -> Option<String> {
     }
 }
 
-/// A comparison of the result of a comparison, which was meant as both.
+/// The conjunction that was meant by a comparison of the result of a comparison.
 fn chained(node: &Node, (op, a, b): (BinaryOp, ExprId, ExprId)) -> Option<String> {
     let ExprKind::Binary(first, low, middle) = node.exprs[a].kind else { return None };
     if !(is_comparison(first) && is_comparison(op)) {
@@ -105,14 +105,14 @@ fn is_comparison(op: BinaryOp) -> bool {
     matches!(op, BinaryOp::Eq | BinaryOp::Ne | BinaryOp::Lt | BinaryOp::Le | BinaryOp::Gt | BinaryOp::Ge)
 }
 
-/// `x when (x > 0.0)` for `x when x > 0.0`, in which the comparison has what is sampled by `x` on its left. `of` is the
-/// expression with that condition, which follows the word `word`.
+/// The correct form `x when (x > 0.0)` of `x when x > 0.0`, in which the sampled expression became the left side of the
+/// comparison. `of` is the expression with that condition, which follows the word `word`.
 pub(super) fn split_condition(node: &Node, of: ExprId, word: &str, cond: ExprId) -> Option<String> {
     let mut condition = text::operand(node, cond)?;
     let (mut inner, mut first, mut compares) = (of, None, false);
     let mut value = match node.exprs[of].kind {
         ExprKind::When { value, .. } => format!("{} ", text::operand(node, value)?),
-        _ => String::new(), // the call before `restart` is left out
+        _ => String::new(), // The call before `restart` is omitted.
     };
     let parent = |of: ExprId| {
         node.exprs.iter_enumerated().find_map(|(id, e)| match e.kind {

@@ -1,7 +1,7 @@
-//! Quotients: `7 / 2` is 3 for ints and 3.5 for nums, so that a literal must not become a num unseen.
+//! Quotients: `7 / 2` is 3 for ints and 3.5 for nums, so a literal must not become a num unnoticed.
 //!
-//! If only literals determine the operands of a quotient, it is a quotient of ints, whatever it is combined with. So
-//! types do not flow from a quotient to its operands until all other types are known.
+//! If only literals determine the operands of a quotient, it is a quotient of ints, whatever expressions it is combined
+//! with. Therefore types do not flow from a quotient to its operands until all other types are known.
 
 use rml_base::codes::elab as codes;
 use rml_base::{Diagnostic, Span};
@@ -12,7 +12,7 @@ use crate::context;
 use crate::hir::ExprId;
 use crate::instance::InstanceId;
 
-/// A quotient whose operands were not known when it was looked at.
+/// A quotient whose operands had no known type when it was visited.
 pub(super) struct Quotient {
     at: (InstanceId, ExprId),
     span: Span,
@@ -21,7 +21,7 @@ pub(super) struct Quotient {
 }
 
 impl Infer<'_, '_, '_> {
-    /// The class of the quotient of operands of one class.
+    /// The class of a quotient whose operands are in the class `operands`.
     pub(super) fn quotient(&mut self, operands: Class, span: Span) -> Class {
         if !self.classes.is_literal(operands) {
             return operands;
@@ -31,11 +31,11 @@ impl Infer<'_, '_, '_> {
         result
     }
 
-    /// Connects the quotients and the gradients, as what they depend on becomes known.
+    /// Connects the quotients and the gradients, in the order in which their types become known.
     pub(super) fn connect(&mut self) {
         loop {
             let is_known = |infer: &mut Self, q: &Quotient| !infer.classes.is_literal(q.operands);
-            // Where an input that nothing is known about is divided, the quotient tells its type.
+            // If an input about which nothing is known is divided, the quotient determines its type.
             let is_open = |infer: &mut Self, q: &Quotient| infer.classes.is_open(q.operands);
             let connected = self.quotients_where(is_known)
                 || self.adjoints_known()
@@ -48,7 +48,7 @@ impl Infer<'_, '_, '_> {
         }
     }
 
-    /// Connects all quotients of that kind; whether there are any.
+    /// Connects all quotients that `chosen` selects. Returns whether there were any.
     fn quotients_where(&mut self, chosen: impl Fn(&mut Self, &Quotient) -> bool) -> bool {
         let mut left = std::mem::take(&mut self.quotients);
         let found: Vec<Quotient> = left.extract_if(.., |q| chosen(self, q)).collect();

@@ -1,4 +1,4 @@
-//! Element types that must be the same, and what is said where they are not.
+//! Element types that must be the same, and the errors if they are not.
 
 use rml_base::codes::elab as codes;
 use rml_base::{Code, Diagnostic, Span};
@@ -11,12 +11,13 @@ use crate::hir::Local;
 use crate::instance::InstanceId;
 
 impl Infer<'_, '_, '_> {
-    /// Two things that must have one element type, and their class. `found` is to blame if they do not.
+    /// Unifies two classes that must have one element type, and returns their class. If they differ, `found` is
+    /// reported.
     pub(super) fn unify(&mut self, expected: (Class, Span), found: (Class, Span), what: &str) -> Class {
         self.unify_or(expected, found, what, &|_, _| None)
     }
 
-    /// The same; `help` says how to fix types that differ, if it knows better than what is always said.
+    /// The same; `help` may return a better help for types that differ than the usual one.
     pub(super) fn unify_or(
         &mut self,
         expected: (Class, Span),
@@ -46,8 +47,8 @@ impl Infer<'_, '_, '_> {
         expected.0
     }
 
-    /// Gives a name the element type of its definition; what is defined by something in error is in error, unless its
-    /// type is known.
+    /// Gives a name the element type of its definition. If the definition is in error, the name is in error too, unless
+    /// its type is known.
     pub(super) fn define(&mut self, target: (Class, Span), value: (Class, Span), what: &str) {
         if self.classes.is_lost(value.0) {
             self.classes.lose_unknown(target.0);
@@ -56,12 +57,12 @@ impl Infer<'_, '_, '_> {
         }
     }
 
-    /// Something that must have that element type.
+    /// Requires an element type.
     pub(super) fn expect(&mut self, dtype: DType, found: (Class, Span), code: Code, what: &str) {
         self.expect_or(dtype, found, code, what, None);
     }
 
-    /// The same, with advice of its own.
+    /// The same, with its own help.
     pub(super) fn expect_or(
         &mut self,
         dtype: DType,
@@ -106,7 +107,7 @@ impl Infer<'_, '_, '_> {
                     "if it has one entry for each class, write `argmax({input}, -1)` for `{input}`"
                 ));
             }
-            // a case is no number of the data
+            // A case is not a number in the data.
             if let Elem::Plain(_) = got.0 {
                 let want = self.shown(want.0);
                 d = d.help(format!("if the data has it as {want}, declare the input `{input}` as {want}"));
@@ -136,7 +137,7 @@ impl Infer<'_, '_, '_> {
             _ => d,
         };
         self.broken.insert(self.at);
-        // What the declaration of an input says is wrong once, wherever it is read.
+        // A wrong declaration of an input is reported once, however often the input is read.
         if input.is_some() && self.blamed.contains(&(got.1, want.0)) {
             return;
         }
@@ -144,7 +145,7 @@ impl Infer<'_, '_, '_> {
         self.report.push(context::add(self.tree, self.at.0, Some(self.at.1), d));
     }
 
-    /// What to declare where the type at `at` is that of an input of a node that is called.
+    /// The type to declare, if the type at `at` comes from an input of a called node.
     fn formal_declared(&self, at: Span) -> Option<String> {
         let node = self.tree.node(self.at.0);
         if self.tree.program.scopes.is_library(node.file) {
@@ -158,7 +159,7 @@ impl Infer<'_, '_, '_> {
         ))
     }
 
-    /// The input of the node that runs whose type is written there, and how many axes that type has.
+    /// The input of the root whose type is written at that place, and the number of axes in that type.
     fn input_declared(&self, at: Span) -> Option<(String, usize)> {
         let root = InstanceId(0);
         let node = self.tree.node(root);
