@@ -1,4 +1,4 @@
-//! How to fix data that does not fit: columns that are missing or of another shape, cells that hold texts.
+//! Advice on how to fix data that does not fit: missing columns, columns of another shape, cells that contain texts.
 
 use std::path::Path;
 
@@ -9,12 +9,12 @@ use crate::columns::{Column, Columns, Elements, LENGTHS};
 use crate::dialect::{Known, is_table, plain};
 use crate::malformed::Malformed;
 
-/// At most that many names are written out.
+/// The most names that a message lists if it does not list all.
 const NAMED: usize = 4;
-/// At most that many, where all of them are written.
+/// The most names that a message lists if it lists all.
 const WRITTEN: usize = 16;
 
-/// How a column of an input that has none comes about; `shapes` are those that it may have.
+/// Adds advice on how to supply a missing column of an input; `shapes` are the shapes that it may have.
 pub(crate) fn missing(
     d: Diagnostic,
     columns: &Columns,
@@ -97,7 +97,7 @@ pub(crate) fn missing(
     }
 }
 
-/// What to say about a table whose only column has a name with blanks in it.
+/// Advice for a table whose only column has a name with blanks in it.
 pub(crate) fn blanks(names: &[&str]) -> Option<String> {
     let [name] = names else { return None };
     let cells = name.split_whitespace().count();
@@ -106,12 +106,12 @@ pub(crate) fn blanks(names: &[&str]) -> Option<String> {
     })
 }
 
-/// The columns that a CSV file has for the elements of an input, `x[0]` and so on; not all, if there are many.
+/// The columns of a CSV file for the elements of an input, `x[0]` and so on; shortened if there are many.
 fn elements(input: &InputInfo) -> Vec<String> {
     first_elements(input, NAMED)
 }
 
-/// The first of them, at most that many.
+/// The first columns for the elements of an input, at most `limit`.
 fn first_elements(input: &InputInfo, limit: usize) -> Vec<String> {
     let dims = row_shape(input);
     let count: usize = dims.iter().product();
@@ -134,14 +134,14 @@ fn first_elements(input: &InputInfo, limit: usize) -> Vec<String> {
     names
 }
 
-/// The first line of a CSV file with that many columns, for all inputs.
+/// The first line of a CSV file with this many columns, for all inputs.
 fn header(inputs: &[InputInfo], columns: usize) -> String {
     let count: usize = inputs.iter().map(|input| row_shape(input).iter().product::<usize>()).sum();
     let limit = if count == columns && count <= WRITTEN { count } else { NAMED };
     inputs.iter().flat_map(|input| first_elements(input, limit)).collect::<Vec<_>>().join(",")
 }
 
-/// The flags that give the inputs of a table with that many columns without names their columns, in this order.
+/// The flags that assign the columns of a table without names to the inputs, in this order.
 fn numbered(inputs: &[InputInfo], columns: usize) -> String {
     let size = |input: &InputInfo| row_shape(input).iter().product::<usize>().max(1);
     let fits = inputs.iter().map(size).sum::<usize>() == columns;
@@ -159,7 +159,7 @@ fn numbered(inputs: &[InputInfo], columns: usize) -> String {
     if fits { flags } else { format!("{flags}, or others") }
 }
 
-/// The flag that gives an input those columns, if a shell reads it as it is.
+/// The flag that assigns these columns to an input, if a shell needs no further quotes for it.
 fn flag<'a>(input: &InputInfo, is_csv: bool, names: impl Iterator<Item = &'a str>) -> Option<String> {
     let quoted = |name: &str| match name.contains(',') || name.contains("..") {
         true => format!("\"{name}\""),
@@ -211,7 +211,7 @@ fn renames<'a>(
     Some(free.get(before..)?.iter().copied().zip(own).collect())
 }
 
-/// The only column of numbers of the type of an input that no input has the name of.
+/// The only numeric column of the type of an input whose name is not that of an input.
 fn only<'a>(
     columns: &Columns,
     names: &[&'a str],
@@ -232,7 +232,7 @@ fn only<'a>(
     Some(first)
 }
 
-/// What to do with a JSON document whose rows are the value of one entry.
+/// Advice for a JSON document whose rows are the value of one entry.
 fn wrapped(columns: &Columns, names: &[&str]) -> Option<String> {
     let [name] = names else { return None };
     let is_rows = matches!(*name, "data" | "rows" | "records" | "items" | "samples" | "examples");
@@ -244,7 +244,7 @@ fn wrapped(columns: &Columns, names: &[&str]) -> Option<String> {
     })
 }
 
-/// Columns that are called like the elements of an input of one dimension, but in another way: `x0`, `x_1`, `x.2`.
+/// Columns that are named like the elements of an input of one dimension, but in another notation: `x0`, `x_1`, `x.2`.
 fn spread<'a>(input: &InputInfo, names: &[&'a str]) -> Option<Vec<&'a str>> {
     let dims = input.ty.shape.dims();
     let dims = if input.batched { dims.get(1..).unwrap_or_default() } else { dims };
@@ -262,8 +262,8 @@ fn spread<'a>(input: &InputInfo, names: &[&'a str]) -> Option<Vec<&'a str>> {
     (found.len() == count && follow).then(|| found.into_iter().map(|(_, name)| name).collect())
 }
 
-/// The first and last of as many columns that follow each other as an input of one dimension has elements, if all have
-/// one name and a number: `pixel0` to `pixel63`.
+/// If as many consecutive columns as an input of one dimension has elements share a name followed by a number, such as
+/// `pixel0` to `pixel63`: the first and the last of them.
 fn numbered_like<'a>(input: &InputInfo, names: &[&'a str]) -> Option<(&'a str, &'a str)> {
     let &[count] = row_shape(input) else { return None };
     let stem = |name: &str| name.trim_end_matches(|c: char| c.is_ascii_digit()).to_owned();
@@ -299,7 +299,7 @@ pub(crate) fn shape(d: Diagnostic, input: &InputInfo, column: &Column) -> Diagno
     }
 }
 
-/// The same, of a column that is read cycle by cycle.
+/// The same, for a column that is read cycle by cycle.
 pub(crate) fn shape_by_cycle(d: Diagnostic, input: &InputInfo, column: &Column) -> Diagnostic {
     let dims = column.shape.dims();
     let (rest, cell, name) = (dims.get(1..).unwrap_or_default(), row_shape(input), &input.name);
@@ -370,7 +370,7 @@ fn other_shape(d: Diagnostic, input: &InputInfo, column: &Column) -> Diagnostic 
     }
 }
 
-/// The finding about a text in a table where a value is expected, with what to write or to say in place of it.
+/// The finding about a text in a table in place of a value, with advice on what to write or which flag to give.
 pub(crate) fn cell(why: Malformed, text: &str, known: &Known) -> Malformed {
     if is_list(text) {
         return why
@@ -407,7 +407,7 @@ pub(crate) fn cell(why: Malformed, text: &str, known: &Known) -> Malformed {
     }
 }
 
-/// Whether a text is a list of numbers as Python, NumPy or JSON write it.
+/// Whether a text is a list of numbers as written by Python, NumPy or JSON.
 fn is_list(text: &str) -> bool {
     let inner = text.trim().strip_prefix(['[', '(']).and_then(|rest| rest.strip_suffix([']', ')']));
     let is_number = |part: &str| part.is_empty() || part.parse::<f64>().is_ok();
@@ -415,19 +415,19 @@ fn is_list(text: &str) -> bool {
     inner.is_some_and(|inner| inner.chars().any(|c| c.is_ascii_digit()) && inner.split(number).all(is_number))
 }
 
-/// The finding about an element without a value among others, with how to fill all such.
+/// The finding about a missing element among others, with advice on how to fill all gaps.
 pub(crate) fn gap(why: Malformed, name: &str) -> Malformed {
     why.help(format!(
         "or fill all gaps of the input in `rml train`: `--fill '{name}=mean'` or `--fill '{name}=0'`"
     ))
 }
 
-/// The same where it is `null` in a list.
+/// The same for `null` in a list.
 pub(crate) fn null(why: Malformed, name: &str) -> Malformed {
     gap(why.help("write a number in place of `null`, or leave the row out"), name)
 }
 
-/// What to write in place of a text where a value is expected.
+/// Advice on what to write in place of a text where a value is expected.
 pub(crate) fn written(text: &str) -> String {
     let lower = text.to_ascii_lowercase();
     let shown = visible_name(text);

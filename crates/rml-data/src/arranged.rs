@@ -29,7 +29,7 @@ pub struct Arranged<'d> {
 }
 
 impl<'d> Arranged<'d> {
-    /// Cuts data, unless the cut says nothing.
+    /// Cuts data, unless the cut is empty.
     ///
     /// # Errors
     /// A cut that contradicts itself; a column that does not exist or cannot be used; no window.
@@ -37,12 +37,12 @@ impl<'d> Arranged<'d> {
         Ok(Self { data, layout: layout(data, cut)?.map(Arc::new) })
     }
 
-    /// How many windows the cut makes; `None` if it says nothing.
+    /// How many windows the cut makes; `None` if it is empty.
     pub fn windows(&self) -> Option<usize> {
         self.layout.as_ref().map(|layout| layout.windows())
     }
 
-    /// What is worth knowing about the windows, in sentences without a point.
+    /// Notes about the windows: sentences without a full stop.
     pub fn notes(&self) -> Vec<String> {
         self.layout.as_ref().map(|layout| layout.notes()).unwrap_or_default()
     }
@@ -62,7 +62,7 @@ impl Dataset for Arranged<'_> {
     }
 }
 
-/// Cuts a table, unless the cut says nothing.
+/// Cuts a table, unless the cut is empty.
 ///
 /// # Errors
 /// A cut that contradicts itself; a column that does not exist or cannot be used; no window.

@@ -1,6 +1,6 @@
-//! Files of one NumPy array (`.npy`) as tables. The array is a column that has the name of the file, and feeds the only
-//! input of a node whatever the file is called. With a mapping, the array is also a table of columns `0`, `1`, .. along
-//! its second dimension.
+//! Files of one NumPy array (`.npy`) as tables. The array is a column with the name of the file; if a node has only one
+//! input, the array feeds this input whatever the name of the file. With a mapping, the array is also a table of
+//! columns `0`, `1`, .. along its second dimension.
 
 use std::io::{Cursor, Read};
 use std::path::Path;
@@ -14,7 +14,7 @@ use crate::malformed::{MAX_COLUMNS, Malformed, too_many_columns};
 use crate::npz;
 use crate::selection::Selection;
 
-/// Reads a file of that name.
+/// Reads a file with this name.
 pub(crate) fn read(bytes: &[u8], path: &Path, selection: &Selection) -> Result<Columns, Malformed> {
     let mut columns = read_by(Cursor::new(bytes), bytes.len() as u64, path, selection, None)?;
     if selection.mapping().has_numbers() {
@@ -23,8 +23,8 @@ pub(crate) fn read(bytes: &[u8], path: &Path, selection: &Selection) -> Result<C
     Ok(columns)
 }
 
-/// The same of a file that is so long, without columns that have numbers. The elements of an array that can be read in
-/// pieces go to `put`.
+/// The same for a file of this length, without the columns that have numbers as names. If the array can be read in
+/// pieces, its elements are passed to `put`.
 pub(crate) fn read_by(
     from: impl Read,
     length: u64,
@@ -43,7 +43,7 @@ pub(crate) fn read_by(
     Ok(columns)
 }
 
-/// The column that the array of a file is.
+/// The name of the column for the array of a file.
 fn name(path: &Path, selection: &Selection) -> String {
     let stem = || Compression::of(path).1.file_stem().unwrap_or_default().to_string_lossy().into_owned();
     match selection.only() {
@@ -83,7 +83,7 @@ fn divide(columns: &mut Columns) -> Result<(), Malformed> {
     Ok(())
 }
 
-/// The parts with that number of all rows.
+/// The elements of column `i` in all rows.
 fn along<T: Copy>(v: &[T], (rows, count, part): (usize, usize, usize), i: usize) -> Vec<T> {
     let at = |row: usize| (row * count + i) * part;
     (0..rows).flat_map(|row| v[at(row)..at(row) + part].iter().copied()).collect()

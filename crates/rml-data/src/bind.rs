@@ -2,8 +2,8 @@
 //! cycle.
 //!
 //! There are two readings. *By cycle* (traces): an array `[N, ..]` is `N` cycles. *By window* (training, inference): an
-//! array `[N, T, ..]` is `N` windows of `T` cycles and an array `[N, ..]` has one value a window; a truth value that
-//! has no column and is named `end`, or is the clock of another input, is true in the last cycle of each window.
+//! array `[N, T, ..]` is `N` windows of `T` cycles and an array `[N, ..]` has one value per window. A truth value
+//! without a column that is named `end`, or is the clock of another input, is true in the last cycle of each window.
 
 use std::borrow::Cow;
 
@@ -23,11 +23,11 @@ use crate::text;
 /// Elements converted to the type of an input.
 #[derive(Clone, Debug)]
 pub struct Converted {
-    /// The elements, row-major, of the rows that are present.
+    /// The elements of the present rows, row-major.
     data: Data,
-    /// How many elements one cell has.
+    /// The number of elements of one cell.
     cell: usize,
-    /// The numbers of the rows that are present; `None` = all.
+    /// The numbers of the present rows; `None` = all rows.
     present: Option<Vec<usize>>,
     /// The bytes of the elements.
     #[allow(dead_code, reason = "held, not read")]
@@ -35,7 +35,7 @@ pub struct Converted {
 }
 
 impl Converted {
-    /// The cells at those positions among the rows that are present, stacked into a value of that shape.
+    /// The cells at these positions among the present rows, stacked into a value of this shape.
     pub fn gather(&self, cells: &[usize], shape: &Shape) -> Value {
         fn pick<T: Copy>(v: &[T], cells: &[usize], n: usize) -> Vec<T> {
             let mut picked = Vec::with_capacity(cells.len() * n);
@@ -57,7 +57,7 @@ impl Converted {
         place(self.present.as_deref(), row)
     }
 
-    /// How the numbers are stored (single precision where there are none).
+    /// The precision of the numbers (single precision if there are none).
     pub(crate) fn precision(&self) -> Precision {
         if let Data::F64(_) = self.data { Precision::F64 } else { Precision::F32 }
     }
@@ -78,15 +78,15 @@ fn whole(x: f64) -> Option<i64> {
     (x.fract() == 0.0 && x.abs() <= 9_007_199_254_740_992.0).then_some(i)
 }
 
-/// Whether elements of an input may be absent: those that are filled, and numbers where NaN is allowed.
+/// Whether elements of an input may be absent: if its gaps are filled, or if it is a number and NaN is allowed.
 pub(crate) fn may_lack(input: &InputInfo, allow_nan: bool, filled: bool) -> bool {
     filled || allow_nan && input.ty.dtype != DType::Int
 }
 
-/// That many columns of the data are named where one is missing.
+/// The most columns of the data that a message about a missing one lists.
 const NAMED: usize = 20;
 
-/// The column of an input, with all elements; `shapes` are those that it may have.
+/// The column of an input, with all elements in memory; `shapes` are the shapes that it may have.
 pub(crate) fn find<'a>(
     columns: &'a Columns,
     (input, inputs): (&InputInfo, &[InputInfo]),
@@ -122,7 +122,7 @@ pub(crate) fn find<'a>(
     )))
 }
 
-/// The same, wherever its elements are.
+/// The same, with elements in memory or on disk.
 pub(crate) fn named<'a>(
     columns: &'a Columns,
     (input, inputs): (&InputInfo, &[InputInfo]),
@@ -155,10 +155,12 @@ pub(crate) fn named<'a>(
 /// How a position in a column is named in messages.
 type CellName<'a> = &'a dyn Fn(usize) -> String;
 
-/// Converts the elements of a column to cells of type `ty`; `place` names the cell of a number, counted over all rows.
+/// Converts the elements of a column to cells of type `ty`; `place` names the cell of an element in a message, counted
+/// over all rows.
 ///
 /// # Errors
-/// Elements of another type, or that the precision cannot hold; NaN that is not allowed; too little memory.
+/// Elements of another type, or elements that the precision cannot represent; NaN that is not allowed; too little
+/// memory.
 pub fn convert(
     name: &str,
     column: &Column,
@@ -224,7 +226,7 @@ pub fn convert(
     Ok(Converted { data, cell, present, reserved })
 }
 
-/// Whether the rows of a column of numbers hold zeros and a single 1.
+/// Whether each row of a column of numbers contains zeros and a single 1.
 fn is_one_hot(column: &Column) -> bool {
     let n = match column.shape.dims() {
         [_, n] if *n > 1 => *n,
@@ -244,7 +246,7 @@ fn is_one_hot(column: &Column) -> bool {
     }
 }
 
-/// The elements of a column are of another type than its input.
+/// The error that the elements of a column have another type than its input.
 fn mismatch(name: &str, column: &Column, ty: &Type, named: &dyn Fn(usize) -> String) -> Diagnostic {
     let elements = &column.elements;
     if ty.dtype == DType::Int && is_one_hot(column) {
@@ -313,7 +315,7 @@ fn check_nan(
     }
 }
 
-/// The integers as numbers of the same value; `Err` = the first that has none.
+/// The integers as numbers of the same value; `Err` = the first integer without such a number.
 #[allow(clippy::cast_possible_truncation, reason = "checked for exactness")]
 fn integers(v: &[i64], precision: Precision) -> Result<Data, usize> {
     if let Some(i) = v.iter().position(|i| exact(*i, precision).is_none()) {
@@ -335,8 +337,8 @@ fn round(v: &[f64]) -> Result<Vec<f32>, usize> {
     }
 }
 
-/// Reads a column by cycle for each input; also returns the number of cycles. Texts are classes that the preparation
-/// knows.
+/// Reads a column by cycle for each input; also returns the number of cycles. Texts must be classes that the
+/// preparation knows.
 ///
 /// # Errors
 /// All columns that are missing or do not fit their inputs.
@@ -396,13 +398,14 @@ pub fn by_cycle(
     if findings.is_empty() { Ok((all, rows.map_or(0, |r| r.0))) } else { Err(findings) }
 }
 
-/// Whether each row of a column is the value of an input in a cycle. A batch of one has the elements of its only row.
+/// Whether each row of a column is the value of an input in a cycle. If a batch has one row, a cell may have just the
+/// elements of this row.
 fn fits_cycles(column: &Column, input: &InputInfo) -> bool {
     let (row, cell) = (column.shape.dims().get(1..), input.ty.shape.dims());
     row == Some(cell) || input.batched && cell.first() == Some(&1) && row == cell.get(1..)
 }
 
-/// The column with cases in place of the numbers of texts.
+/// The column with the numbers of cases instead of the numbers of texts.
 fn renumbered(column: &Column, numbers: &[i64]) -> Column {
     let mut column = column.clone();
     labels::renumber(&mut column.elements, numbers);

@@ -1,5 +1,6 @@
-//! A column while a text format is read, cell by cell. All formats have the same numbers: digits alone are an integer,
-//! and whatever has a point or an exponent is not. Memory is reserved before it is allocated; absent cells need none.
+//! Builds a column while a text format is read, cell by cell. Numbers are the same in all formats: digits without
+//! anything else are an integer; with a decimal point or an exponent, they are not. Memory is reserved before it is
+//! allocated; absent cells need none.
 
 use std::borrow::Cow;
 
@@ -37,13 +38,13 @@ impl std::fmt::Display for Scalar {
     }
 }
 
-/// How the finding about names and numbers in one column begins.
+/// The beginning of the finding about names and numbers in one column.
 pub(crate) const MIXED: &str = "texts and numbers are mixed";
-/// What to write in such a column.
+/// The advice for such a column.
 pub(crate) const ONE_WAY: &str =
     "write names in all cells of the column, or in all of them numbers, where 0 is the first class or case";
 
-/// A text among numbers, or a number among texts.
+/// The error of a text among numbers, or of a number among texts.
 fn mixed(cell: &str) -> Wrong {
     Wrong::Text(format!("{MIXED}: `{}`", visible_name(cell)))
 }
@@ -72,7 +73,7 @@ pub(crate) fn inexact(integer: impl std::fmt::Display) -> String {
     )
 }
 
-/// The number of that precision with the value of an integer, if there is one.
+/// The number in this precision that equals an integer, if there is one.
 #[allow(clippy::cast_possible_truncation, clippy::cast_precision_loss, reason = "compared afterwards")]
 pub(crate) fn exact(i: i64, precision: Precision) -> Option<f64> {
     let x = match precision {
@@ -82,12 +83,12 @@ pub(crate) fn exact(i: i64, precision: Precision) -> Option<f64> {
     (x as i128 == i128::from(i)).then_some(x)
 }
 
-/// An integer among numbers.
+/// An integer among numbers, as a number of the same value.
 fn double(i: i64) -> Result<f64, String> {
     exact(i, Precision::F64).ok_or_else(|| inexact(i))
 }
 
-/// Elements of the narrowest type that all of them have so far.
+/// Elements of the narrowest type that all elements so far have.
 #[derive(Debug, Default)]
 enum Cells {
     #[default]
@@ -142,7 +143,7 @@ impl Cells {
     }
 }
 
-/// Adds an element; where the vector has to grow, memory is asked for first.
+/// Adds an element; if the vector has to grow, memory is reserved first.
 fn push<T>(all: &mut Vec<T>, element: T, memory: &mut Reservation) -> Result<(), Shortage> {
     if all.len() == all.capacity() {
         let more = all.len().max(4);
@@ -153,47 +154,47 @@ fn push<T>(all: &mut Vec<T>, element: T, memory: &mut Reservation) -> Result<(),
     Ok(())
 }
 
-/// The dimensions of an input whose first one is known.
+/// The dimensions of an input whose first dimension is known.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(crate) struct List {
-    /// How many entries it has along that one.
+    /// The number of entries along the first dimension.
     pub(crate) entries: usize,
-    /// How many dimensions it has.
+    /// The number of dimensions.
     pub(crate) rank: usize,
 }
 
 /// A column while it is read.
 #[derive(Debug, Default)]
 pub(crate) struct Builder {
-    /// The shape of one cell, once a cell was read.
+    /// The shape of one cell, once a cell has been read.
     shape: Option<Vec<usize>>,
     cells: Cells,
     /// How many cells were read.
     count: usize,
-    /// The rows of the cells, once there was a gap.
+    /// The rows of the cells, once there has been a gap.
     rows: Option<Vec<usize>>,
-    /// How many entries each cell has, once two had different numbers of them.
+    /// The number of entries of each cell, once two cells have differed in it.
     lengths: Option<Vec<usize>>,
-    /// Which texts it takes.
+    /// Which texts it accepts.
     texts: Texts,
-    /// Whether elements may be absent among others; then they are NaN.
+    /// Whether single elements may be absent; absent elements are NaN.
     has_gaps: bool,
-    /// The dimensions of a cell that is filled up at its end, where the first is known.
+    /// The dimensions of cells that are filled up at their ends, if the first dimension is known.
     list: Option<List>,
 }
 
-/// A column that was read.
+/// A finished column.
 #[derive(Debug)]
 pub(crate) struct Built {
     pub(crate) column: Column,
-    /// The lengths of its rows if those are sequences of different lengths.
+    /// The lengths of its rows if these are sequences of different lengths.
     pub(crate) lengths: Option<Vec<usize>>,
-    /// What its numbers stand for, if it holds texts.
+    /// The texts of its numbers, if it contains texts.
     pub(crate) names: Option<Vec<String>>,
 }
 
 impl Builder {
-    /// A column whose cells have that shape.
+    /// A builder for cells of this shape.
     pub(crate) fn of_shape(shape: &[usize]) -> Self {
         Self { shape: Some(shape.to_vec()), ..Self::default() }
     }
@@ -237,12 +238,12 @@ impl Builder {
         }
     }
 
-    /// Whether elements may be absent among others.
+    /// Whether single elements may be absent.
     pub(crate) fn has_gaps(&self) -> bool {
         self.has_gaps
     }
 
-    /// Adds an element that is absent among others.
+    /// Adds an absent element.
     pub(crate) fn gap(&mut self, memory: &mut Reservation) -> Result<(), Wrong> {
         self.cells.push(Scalar::Num(f64::NAN), memory)
     }
@@ -252,12 +253,12 @@ impl Builder {
         if self.has_gaps { self.gap(memory) } else { Err(Wrong::Shape(GAP.to_owned())) }
     }
 
-    /// The same, of an input with gaps that are filled, whose cells have those dimensions.
+    /// The same builder; if gaps are filled, cells have these dimensions, and shorter cells are filled up.
     pub(crate) fn filling_up(self, list: Option<List>) -> Self {
         Self { list: list.filter(|_| self.has_gaps), ..self }
     }
 
-    /// Ends the cell of that row, whose elements have that shape. Rows come in their order.
+    /// Ends the cell of this row, whose elements have this shape. Rows come in their order.
     pub(crate) fn end(&mut self, row: usize, shape: &[usize], memory: &mut Reservation) -> Result<(), Wrong> {
         let mut shape = Cow::Borrowed(shape);
         if let Some(list) = self.list.filter(|list| list.rank == shape.len() && shape[0] < list.entries) {
@@ -293,7 +294,7 @@ impl Builder {
         Ok(())
     }
 
-    /// About how many bytes of memory it has asked for.
+    /// The approximate number of bytes that it has reserved.
     fn bytes(&self) -> u64 {
         let vector =
             |v: &Option<Vec<usize>>| bytes_of(v.as_ref().map_or(0, Vec::capacity), size_of::<usize>());
@@ -306,10 +307,10 @@ impl Builder {
         elements + vector(&self.rows) + vector(&self.lengths)
     }
 
-    /// The column, of that many rows.
+    /// The column, with `rows` rows.
     ///
     /// # Errors
-    /// Why it is none.
+    /// Why the cells do not make a column.
     fn built(mut self, rows: usize) -> Result<Built, Malformed> {
         let Some(lengths) = self.lengths.take() else {
             let (column, names) = self.named_column(rows);
@@ -325,7 +326,7 @@ impl Builder {
         Ok(Built { column: Column { shape, ..column }, lengths: Some(lengths), names })
     }
 
-    /// The column, of that many rows, all of one shape, and the texts that its numbers stand for.
+    /// The column, with `rows` rows of one shape, and the texts of its numbers.
     pub(crate) fn named_column(self, rows: usize) -> (Column, Option<Vec<String>>) {
         let (elements, names) = match self.cells {
             Cells::None => (Elements::Int(Vec::new()), None),
@@ -335,23 +336,23 @@ impl Builder {
             Cells::Label(v, names) => (Elements::Int(v), Some(names.names())),
         };
         let shape = std::iter::once(rows).chain(self.shape.unwrap_or_default()).collect();
-        // Without a gap before it, the last row that was read may still lack rows after it.
+        // Even without gaps, rows may be missing after the last row that was read.
         let present = self.rows.or_else(|| (self.count < rows).then(|| (0..self.count).collect()));
         (Column { shape, elements, present }, names)
     }
 }
 
-/// Sequences of different lengths have no gaps.
+/// The finding that sequences of different lengths have no gaps.
 pub(crate) fn gaps_in_sequences() -> Malformed {
     Malformed::of_shape("its rows are sequences of different lengths, and some rows have none")
         .help("give each row a sequence, an empty one included, or leave the row out")
 }
 
-/// A column while it is read; it is refused at the first cell that cannot be read.
+/// A column that is being read; it is refused at the first cell that cannot be read.
 #[derive(Debug)]
 pub(crate) enum Reading {
     Cells(Builder),
-    /// No input takes it, and why.
+    /// No input can use it, for this reason.
     Refused(Malformed),
 }
 
@@ -385,10 +386,10 @@ impl Reading {
         }
     }
 
-    /// The column, of that many rows.
+    /// The column, with `rows` rows.
     ///
     /// # Errors
-    /// Why it is none.
+    /// Why the cells do not make a column.
     pub(crate) fn built(self, rows: usize) -> Result<Built, Malformed> {
         match self {
             Self::Cells(builder) => builder.built(rows),
@@ -398,7 +399,7 @@ impl Reading {
 }
 
 impl Columns {
-    /// Adds a column that was read.
+    /// Adds a column, or the reason why it is unusable.
     pub(crate) fn insert(&mut self, name: String, built: Result<Built, Malformed>) {
         match built {
             Ok(Built { column, lengths, names }) => {

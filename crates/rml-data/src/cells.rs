@@ -23,7 +23,7 @@ pub(crate) enum Cells {
 pub(crate) struct DiskCells {
     disk: OnDisk,
     column: String,
-    /// The numbers of the rows that are present; `None` = all.
+    /// The numbers of the present rows; `None` = all rows.
     present: Option<Vec<usize>>,
     /// The type of a cell.
     ty: Type,
@@ -43,10 +43,10 @@ impl Cells {
         Self::Disk(DiskCells { disk, column: name.to_owned(), present, ty: ty.clone(), precision })
     }
 
-    /// The cells at those positions among the rows that are present, stacked into a value of that shape.
+    /// The cells at these positions among the present rows, stacked into a value of this shape.
     ///
     /// # Errors
-    /// They cannot be read.
+    /// The file cannot be read.
     pub(crate) fn gather(&self, cells: &[usize], shape: &Shape) -> Result<Value, Diagnostic> {
         match self {
             Self::Memory(converted) => Ok(converted.gather(cells, shape)),
@@ -70,7 +70,7 @@ impl Cells {
         }
     }
 
-    /// How the numbers are stored.
+    /// The precision of the numbers.
     pub(crate) fn precision(&self) -> Precision {
         match self {
             Self::Memory(converted) => converted.precision(),
@@ -105,13 +105,13 @@ impl DiskCells {
         sorted.dedup();
         let runs: Vec<Range<usize>> =
             sorted.chunk_by(|a, b| a + 1 == *b).map(|run| run[0]..run[0] + run.len()).collect();
-        // Numbers that may not be were searched for when the column was bound.
+        // Forbidden numbers were searched for when the column was bound.
         let converted = self.converted(&runs, true, &|i| format!("cell {i}"))?;
         let at: Vec<usize> = cells.iter().map(|cell| sorted.partition_point(|other| other < cell)).collect();
         Ok(converted.gather(&at, shape))
     }
 
-    /// The cells of those ranges, one after the other.
+    /// The cells of these ranges, concatenated.
     fn converted(
         &self,
         runs: &[Range<usize>],

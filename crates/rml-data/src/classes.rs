@@ -1,4 +1,4 @@
-//! The classes of an input: the names of its values, where it has such, and which of them a column of texts has.
+//! The classes of an input: the names of its values, if they have names, and the classes of the texts in its column.
 
 use indexmap::IndexSet;
 use rml_base::codes::run as codes;
@@ -14,15 +14,15 @@ use crate::on_disk::Dataset;
 pub(crate) struct Classes {
     /// Their names, in the order of their numbers.
     pub(crate) names: Vec<String>,
-    /// The class of each number of the column, if it holds texts.
+    /// The class of each number of the column, if it contains texts.
     pub(crate) numbers: Option<Vec<i64>>,
 }
 
-/// The classes of an input: the cases of its enumeration, or those that are known, or else the texts of its column in
-/// their order. An input has none if its column holds no texts and no names are known.
+/// The classes of an input: the cases of its enumeration, or the known classes, or else the sorted texts of its column.
+/// An input has no classes if its column contains no texts and no names are known.
 ///
 /// # Errors
-/// A text that is no known class.
+/// A text that is not a known class.
 pub(crate) fn classes(
     data: &dyn Dataset,
     input: &InputInfo,
@@ -56,7 +56,7 @@ pub(crate) fn classes(
     Ok(Some(Classes { names: classes, numbers: Some(numbers.into_iter().flatten().collect()) }))
 }
 
-/// Refuses a number that is no case of the enumeration of an input.
+/// Refuses a number that is not a case of the enumeration of an input.
 fn only_cases(data: &dyn Dataset, name: &str, cases: &[String]) -> Result<(), Diagnostic> {
     let is_case = |x: i64| x == ABSENT || usize::try_from(x).is_ok_and(|x| x < cases.len());
     let mut other = None;
@@ -74,7 +74,7 @@ fn only_cases(data: &dyn Dataset, name: &str, cases: &[String]) -> Result<(), Di
         .help("write the names of the cases, or their numbers"))
 }
 
-/// The first row of a column that has a number.
+/// The first row in which a column has a certain number.
 fn first_row(
     data: &dyn Dataset,
     name: &str,
@@ -102,7 +102,7 @@ fn first_row(
     Ok(Some(column.present.as_ref().map_or(row, |rows| rows[row])))
 }
 
-/// A text of a column names no class.
+/// The error that a text of a column is not the name of a class.
 fn unknown_label(
     input: &str,
     row: Option<usize>,

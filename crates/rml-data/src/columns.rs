@@ -10,7 +10,7 @@ use rml_ir::{Data, Shape};
 use crate::malformed::{Malformed, Unusable};
 use crate::parts::Named;
 
-/// The elements of a column, as the file has them.
+/// The elements of a column, in a type of the file.
 ///
 /// ```
 /// # use rml_data as rml;
@@ -33,7 +33,7 @@ pub enum Elements {
 }
 
 impl Elements {
-    /// How many.
+    /// The number of elements.
     pub fn len(&self) -> usize {
         match self {
             Elements::Bool(v) => v.len(),
@@ -43,12 +43,12 @@ impl Elements {
         }
     }
 
-    /// Whether there is none.
+    /// Whether there are no elements.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Adds elements of the same kind, or integers and numbers that are exact in double precision to such.
+    /// Appends elements of the same kind, or integers to numbers if they are exact in double precision, or the reverse.
     pub(crate) fn append(&mut self, more: Elements) {
         match (self, more) {
             (Elements::Bool(all), Elements::Bool(v)) => all.extend(v),
@@ -61,7 +61,7 @@ impl Elements {
         }
     }
 
-    /// None, of the same kind.
+    /// No elements, of the same kind.
     pub(crate) fn none(&self) -> Self {
         match self {
             Elements::Bool(_) => Elements::Bool(Vec::new()),
@@ -81,7 +81,7 @@ impl Elements {
         }
     }
 
-    /// What they are, for people.
+    /// A description of their kind, for people.
     pub fn kind(&self) -> &'static str {
         match self {
             Elements::Bool(_) => "truth values",
@@ -104,31 +104,31 @@ impl Elements {
 /// ```
 #[derive(Clone, PartialEq, Debug)]
 pub struct Column {
-    /// All dimensions, the leading one included.
+    /// All dimensions, including the leading one.
     pub shape: Shape,
-    /// Row-major, of the rows that are present.
+    /// The elements of the present rows, row-major.
     pub elements: Elements,
-    /// The numbers of the rows that are present, ascending; `None` = all.
+    /// The numbers of the present rows, ascending; `None` = all rows.
     pub present: Option<Vec<usize>>,
 }
 
 impl Column {
-    /// How many rows.
+    /// The number of rows.
     pub fn rows(&self) -> usize {
         self.shape.dims().first().copied().unwrap_or(0)
     }
 
-    /// How many rows are present.
+    /// The number of present rows.
     pub fn present_rows(&self) -> usize {
         self.present.as_ref().map_or(self.rows(), Vec::len)
     }
 
-    /// The index of a row among the rows that are present; none if it is absent.
+    /// The index of a row among the present rows; none if it is absent.
     pub fn place(&self, row: usize) -> Option<usize> {
         place(self.present.as_deref(), row)
     }
 
-    /// Whether shape, rows and elements are consistent; they are for every column that was read from a file.
+    /// Whether shape, rows and elements are consistent, as in every column that was read from a file.
     pub(crate) fn fits(&self) -> bool {
         let rows = |present: &Vec<usize>| {
             present.is_sorted_by(|a, b| a < b) && present.last().is_none_or(|row| *row < self.rows())
@@ -138,18 +138,18 @@ impl Column {
         self.present.as_ref().is_none_or(rows) && elements == Some(self.elements.len())
     }
 
-    /// Whether there is no element, however many rows there are.
+    /// Whether there are no elements, for any number of rows.
     pub(crate) fn is_bare(&self) -> bool {
         self.is_void() || self.shape.dims().contains(&0)
     }
 
-    /// Whether no row is present; then a text format could not tell what the elements are.
+    /// Whether no row is present; then a text format cannot tell the type of the elements.
     pub(crate) fn is_void(&self) -> bool {
         self.present_rows() == 0
     }
 }
 
-/// The index of a row among those that are present.
+/// The index of a row among the present rows.
 pub(crate) fn place(present: Option<&[usize]>, row: usize) -> Option<usize> {
     match present {
         None => Some(row),
@@ -169,25 +169,25 @@ pub(crate) fn place(present: Option<&[usize]>, row: usize) -> Option<usize> {
 /// ```
 #[derive(Clone, Debug, Default)]
 pub struct Columns {
-    /// Where it came from, for messages.
+    /// Its origin, for messages.
     pub origin: String,
     /// The columns by name, in the order of the file.
     pub columns: IndexMap<String, Column>,
     /// Columns whose rows are sequences of different lengths, with the length of each row. Such a column has the cells
-    /// of all its rows one after the other.
+    /// of all rows, concatenated.
     pub(crate) lengths: Box<IndexMap<String, Vec<usize>>>,
-    /// The texts of columns that hold texts, by their numbers.
+    /// The texts of columns that contain texts, by their numbers.
     pub(crate) names: Box<IndexMap<String, Vec<String>>>,
     /// The names of the values of inputs that are cases of an enumeration, in the order of their numbers.
     pub(crate) cases: BTreeMap<String, Vec<String>>,
-    /// How files differ in columns that are joined anyway.
+    /// How files differ in columns that are joined nevertheless.
     pub(crate) differing: Box<IndexMap<String, String>>,
-    /// How the file writes its table, where that is neither usual nor said by the user: sentences without a point.
+    /// Properties of the file's format that are neither usual nor given by the user: sentences without a full stop.
     pub assumed: Vec<String>,
-    /// Entries of the file that cannot be columns, and why (texts, for example). They do no harm unless a program asks
-    /// for them.
+    /// Entries of the file that cannot be columns (texts, for example), with the reason. They are harmless unless a
+    /// program asks for them.
     pub unusable: IndexMap<String, Unusable>,
-    /// For each input with another name than its columns: these columns.
+    /// The columns of each input that has another name than its columns.
     pub(crate) resolved: Box<Named>,
     /// The bytes that the elements took when they were read.
     pub(crate) memory: Reservation,
@@ -199,7 +199,7 @@ impl Columns {
         Self { origin: origin.into(), ..Self::default() }
     }
 
-    /// What messages call it.
+    /// Its name in messages.
     pub fn called(&self) -> &str {
         if self.origin.is_empty() { "the data" } else { &self.origin }
     }
@@ -211,7 +211,7 @@ impl Columns {
         self.columns.insert(name, column);
     }
 
-    /// Takes a column out.
+    /// Removes a column.
     pub(crate) fn remove(&mut self, name: &str) {
         self.columns.shift_remove(name);
         self.lengths.shift_remove(name);
@@ -219,7 +219,7 @@ impl Columns {
         self.differing.shift_remove(name);
     }
 
-    /// Takes note of what a mapping is here, and of the inputs whose columns the table lacks.
+    /// Records the columns that a mapping assigns in this table, and the inputs whose columns it lacks.
     pub(crate) fn take_resolved(&mut self, lacking: Vec<(&str, Malformed)>, named: Named) {
         for (input, why) in lacking {
             self.remove(input);
@@ -228,12 +228,12 @@ impl Columns {
         *self.resolved = named;
     }
 
-    /// Whether the data says anything of that name, usable or not.
+    /// Whether the data has an entry of this name, usable or not.
     pub(crate) fn mentions(&self, name: &str) -> bool {
         self.columns.contains_key(name) || self.unusable.contains_key(name)
     }
 
-    /// The finding about a column, with how files differ in it.
+    /// Adds to the finding about a column how files differ in it.
     pub(crate) fn explained(&self, name: &str, finding: Diagnostic) -> Diagnostic {
         match self.differing.get(name) {
             Some(how) => finding.note(how.clone()),
@@ -246,22 +246,22 @@ impl Columns {
         self.lengths.get(name).map(Vec::as_slice)
     }
 
-    /// The most rows that a column has, a sequence counting as one.
+    /// The largest number of rows of a column; a sequence counts as one row.
     pub fn most_rows(&self) -> usize {
         let rows =
             |(name, column): (&String, &Column)| self.lengths(name).map_or(column.rows(), <[usize]>::len);
         match self.columns.get(LENGTHS) {
-            // Sequences may stand one after the other.
+            // Sequences may be concatenated; then this column counts them.
             Some(lengths) => lengths.rows(),
             None => self.columns.iter().map(rows).max().unwrap_or(0),
         }
     }
 }
 
-/// An integer that is absent among others, until its gap is filled.
+/// The integer that marks an absent element until its gap is filled.
 pub(crate) const ABSENT: i64 = i64::MIN;
 
-/// The column that says how many cycles each window has.
+/// The column with the number of cycles of each window.
 pub(crate) const LENGTHS: &str = "lengths";
 
 impl PartialEq for Columns {

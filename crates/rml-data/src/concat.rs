@@ -1,11 +1,11 @@
-//! Elements one after the other.
+//! Concatenates elements.
 
 use rml_ir::Precision;
 
 use crate::builder::exact;
 use crate::columns::Elements;
 
-/// One after the other, in a type that has all of them; `None` if there is none.
+/// Concatenates elements in a type that can represent all of them; `None` if there is no such type.
 pub(crate) fn joined(first: Elements, second: Elements) -> Option<Elements> {
     use Elements::{Bool, F32, F64, Int};
     Some(match (first, second) {
@@ -30,7 +30,7 @@ pub(crate) fn joined(first: Elements, second: Elements) -> Option<Elements> {
     })
 }
 
-/// The same numbers in double precision; `None` if it does not have one of them.
+/// The same numbers in double precision; `None` if it cannot represent one of them.
 fn doubles(elements: Elements) -> Option<Vec<f64>> {
     match elements {
         Elements::Bool(_) => None,

@@ -1,6 +1,6 @@
-//! Tables in text: a header row of names, a row a cycle; an empty cell is absent. The elements of a tensor
-//! stand in columns of their own, named `x[0]`, `x[1]` or `m[0,0]`, `m[0,1]`, and so on. Columns that no input could
-//! take (texts, for example) are unusable, and those without a name are ignored.
+//! Tables in text: a header row of names, one row per cycle; an empty cell is absent. Each element of a tensor has its
+//! own column, named `x[0]`, `x[1]` or `m[0,0]`, `m[0,1]`, and so on. Columns that no input can use (texts, for
+//! example) are unusable, and columns without a name are ignored.
 
 use std::borrow::Cow;
 use std::cell::Cell as Place;
@@ -24,10 +24,10 @@ use crate::records::{Cell, Records};
 use crate::selection::Selection;
 use crate::text;
 
-/// The cells that make up a column: for each where it is in the header, and its place in the tensor.
+/// The cells that make up a column: for each, its place in the header and its index in the tensor.
 type Parts = Vec<(Field, Vec<usize>)>;
 
-/// A column while it is read.
+/// A column that is being read.
 struct Column<'a> {
     name: &'a str,
     /// The shape of a row.
@@ -38,7 +38,7 @@ struct Column<'a> {
 }
 
 impl<'a> Column<'a> {
-    /// A column without rows, whose elements have those cells in the header.
+    /// A column without rows, whose elements have these cells in the header.
     fn new(name: &'a str, parts: &Parts, header: &[Cell<'_>], text: &str, selection: &Selection) -> Self {
         match layout(parts) {
             Ok((dims, fields)) => {
@@ -54,7 +54,7 @@ impl<'a> Column<'a> {
     }
 }
 
-/// Reads a file. `usual` separates the cells of files with its name.
+/// Reads a file. `usual` is the default separator for files with its name.
 pub(crate) fn read_whole(
     bytes: &[u8],
     selection: &Selection,
@@ -67,7 +67,7 @@ pub(crate) fn read_whole(
     Ok(columns)
 }
 
-/// Reads a table that is written in that way. Says how many rows it has.
+/// Reads a table in this format. Returns its number of rows.
 pub(crate) fn read(
     bytes: &[u8],
     selection: &Selection,
@@ -105,7 +105,7 @@ pub(crate) fn read(
     Ok((table, rows))
 }
 
-/// Where the header ends, with its line; the end of the text, if that is no table. `None` if the text ends before it.
+/// The end of the header; the end of the text, if it is not a table. `None` if the text ends before the header does.
 pub(crate) fn header_end(bytes: &[u8], known: &Known) -> Option<usize> {
     let Ok(text) = malformed::text(bytes) else { return Some(bytes.len()) };
     let mut records = Records::new(text, known);
@@ -155,7 +155,7 @@ fn row(
     })
 }
 
-/// Adds the element that a cell stands for.
+/// Adds the element of a cell.
 fn element(
     builder: &mut Builder,
     (text, aspect): (&str, Option<Aspect>),
@@ -180,7 +180,7 @@ fn element(
     builder.element(value, memory)
 }
 
-/// The date that a cell stands for: a text, or a number of seconds.
+/// The date of a cell: a text, or a number of seconds.
 fn date(text: &str, known: &Known) -> Result<Date, Wrong> {
     let date = match value(text, known) {
         Some(Ok(Scalar::Int(seconds))) => dates::within(seconds),
@@ -190,21 +190,21 @@ fn date(text: &str, known: &Known) -> Result<Date, Wrong> {
     date.ok_or_else(|| Wrong::Text(format!("`{}` is no date", visible_name(text))))
 }
 
-/// Where a row is in error.
+/// The kind of error in a row.
 #[derive(Clone, Copy)]
 enum Fault {
-    /// A cell is empty, others of the same value are not.
+    /// A cell is empty, but others of the same value are not.
     Gap,
-    /// A cell by itself.
+    /// A cell on its own is wrong.
     Cell,
-    /// A cell that is to be a date.
+    /// A cell should be a date.
     Date,
-    /// A cell next to those above it.
+    /// A cell does not agree with the cells above it.
     Kind,
     Other,
 }
 
-/// The finding about a cell with that text, with what may stand there.
+/// The finding about a cell with this text, with advice on what it may contain.
 fn advised(why: Malformed, name: &str, fault: Fault, (text, known): (&str, &Known)) -> Malformed {
     if why.code != codes::DATA_TYPE {
         return match fault {
@@ -228,12 +228,12 @@ fn advised(why: Malformed, name: &str, fault: Fault, (text, known): (&str, &Know
     }
 }
 
-/// The number that a cell stands for, as the file writes numbers.
+/// The number of a cell, in the file's notation.
 fn value(text: &str, known: &Known) -> Option<Result<Scalar, String>> {
     number(&known.plain(text)?)
 }
 
-/// The truth value that a cell stands for.
+/// The truth value of a cell.
 fn truth(text: &str) -> Option<bool> {
     match text {
         "true" | "True" | "TRUE" => Some(true),
@@ -252,7 +252,7 @@ fn scalar(text: &str, known: &Known) -> Result<Scalar, Wrong> {
     }
 }
 
-/// Groups the names of the header: `x[0]`, `x[1]` are one column. Cells without a name are none.
+/// Groups the names of the header: `x[0]`, `x[1]` are one column. Cells without a name are left out.
 fn groups<'a>(header: &'a [Cell<'_>]) -> IndexMap<&'a str, Parts> {
     let mut groups: IndexMap<&str, Parts> = IndexMap::new();
     for (field, cell) in header.iter().enumerate().filter(|(_, cell)| !cell.text.is_empty()) {
@@ -262,10 +262,10 @@ fn groups<'a>(header: &'a [Cell<'_>]) -> IndexMap<&'a str, Parts> {
     groups
 }
 
-/// The cells of columns; inputs whose columns the table lacks; the columns that feed other inputs, by name.
+/// The cells of columns; the inputs whose columns the table lacks; the columns that feed other inputs, by name.
 type Mapped<'a> = (IndexMap<&'a str, Parts>, Vec<(&'a str, Malformed)>, Named);
 
-/// The same, with the columns that a mapping gives to inputs.
+/// The same, with the columns that a mapping assigns to inputs.
 fn mapped<'a>(
     mut groups: IndexMap<&'a str, Parts>,
     header: &'a [Cell<'_>],
@@ -304,7 +304,7 @@ fn mapped<'a>(
     Ok((groups, lacking, named))
 }
 
-/// A column that feeds an input has a name that others have, too.
+/// The finding that a column that feeds an input has the same name as others.
 fn twice_in_header(name: &str, input: &str, names: &[&str]) -> Malformed {
     let places = names.iter().enumerate().filter(|(_, other)| **other == name);
     let places: Vec<String> = places.map(|(place, _)| (place + 1).to_string()).collect();
@@ -314,15 +314,15 @@ fn twice_in_header(name: &str, input: &str, names: &[&str]) -> Malformed {
         .help("rename one of them, or leave it out")
 }
 
-/// The name of a tensor and a place in it, as in `x[0]` and `x[0,1]`.
+/// The name of a tensor and an index in it, as in `x[0]` and `x[0,1]`.
 fn element_name(text: &str) -> Option<(&str, Vec<usize>)> {
     let (name, rest) = text.split_once('[')?;
     let index = rest.strip_suffix(']')?.split(',').map(|i| i.trim().parse().ok()).collect::<Option<_>>()?;
     (!name.is_empty()).then_some((name, index))
 }
 
-/// The shape that the parts fill, and their cells in row-major order. `Err` = why there is none, and a cell of the
-/// header that shows it.
+/// The shape that the parts fill, and their cells in row-major order. `Err` = why there is no shape, and a cell of the
+/// header as an example.
 fn layout(parts: &Parts) -> Result<(Vec<usize>, Vec<Field>), (usize, Malformed)> {
     let rank = parts.first().map_or(0, |p| p.1.len());
     let mut seen = BTreeSet::new();
@@ -347,7 +347,7 @@ fn layout(parts: &Parts) -> Result<(Vec<usize>, Vec<Field>), (usize, Malformed)>
     Ok((dims, sorted.into_iter().map(|p| p.0).collect()))
 }
 
-/// A row of a table; texts are put in quotes where they need them.
+/// Writes a row of a table; texts are quoted if necessary.
 pub fn write_row(out: &mut String, cells: impl IntoIterator<Item = impl AsRef<str>>) {
     let start = out.len();
     for (i, cell) in cells.into_iter().enumerate() {
@@ -355,14 +355,14 @@ pub fn write_row(out: &mut String, cells: impl IntoIterator<Item = impl AsRef<st
         out.push_str(&quoted(cell.as_ref()));
     }
     if out.len() == start {
-        // A line without a character would be no row.
+        // An empty line would not be a row.
         out.push_str("\"\"");
     }
     out.push('\n');
 }
 
-/// All columns as a table with a header. An element of a tensor has a column of its own, and a row that is absent has
-/// empty cells.
+/// All columns as a table with a header. Each element of a tensor has its own column, and an absent row has empty
+/// cells.
 pub(crate) fn write(columns: &Columns) -> Result<String, Malformed> {
     if let Some(name) = columns.lengths.keys().next() {
         let what = format!("column `{name}` has sequences of different lengths, which a table cannot store");

@@ -1,8 +1,8 @@
 //! How the rows of a long table become windows.
 //!
-//! A table is divided into *groups* by a column, groups into *series* where the time has a gap, and series into
-//! *windows*. Without a column of groups, the table is one group; without a greatest gap, each group is one series;
-//! without a length of windows, each series is one window.
+//! A table is divided into *groups* by a column, groups into *series* at gaps in time, and series into *windows*.
+//! Without a column of groups, the table is one group; without a greatest gap, each group is one series; without a
+//! length of windows, each series is one window.
 
 use std::fmt;
 
@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::dates;
 
-/// How the rows of a long table become windows. One that says nothing cuts nothing: a row is a window.
+/// How the rows of a long table become windows. With an empty cut, each row is a window.
 ///
 /// ```
 /// # fn main() -> Result<(), rml_base::Error> {
@@ -26,30 +26,30 @@ use crate::dates;
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Cut {
-    /// How many rows a window has.
+    /// The number of rows of a window.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub window: Option<usize>,
-    /// How many rows after one window the next one begins; by default those of a window.
+    /// How many rows after the start of one window the next one starts; by default the length of a window.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub stride: Option<usize>,
-    /// The column that says to which group a row belongs.
+    /// The column with the group of each row.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub group: Option<String>,
-    /// The column that says when a row was: numbers, or dates, which count in seconds.
+    /// The column with the time of each row: numbers, or dates, which count in seconds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub time: Option<String>,
-    /// Rows further apart in time are in different series.
+    /// The greatest gap: rows further apart in time are in different series.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub gap: Option<f64>,
     /// The column that is true in the last row of each window.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub end: Option<String>,
-    /// What happens to the rows after the last whole window of a series.
+    /// The treatment of the rows after the last whole window of a series.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rest: Option<Rest>,
 }
 
-/// What happens to the rows after the last whole window of a series.
+/// The treatment of the rows after the last whole window of a series.
 ///
 /// ```
 /// # use rml_data as rml;
@@ -71,7 +71,7 @@ impl fmt::Display for Rest {
     }
 }
 
-/// As options say it.
+/// In the notation of options.
 impl fmt::Display for Cut {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { window, stride, group, time, gap, end, rest } = self;
@@ -91,12 +91,12 @@ impl fmt::Display for Cut {
 }
 
 impl Cut {
-    /// Whether it says nothing.
+    /// Whether it is empty.
     pub fn is_nothing(&self) -> bool {
         *self == Self::default()
     }
 
-    /// Reads a greatest gap: a number in the unit of the column, or a duration such as `30s`, `15min`, `1h` or `2d`.
+    /// Parses a greatest gap: a number in the unit of the column, or a duration such as `30s`, `15min`, `1h` or `2d`.
     ///
     /// # Errors
     /// A text of another form; a gap that is not positive.
@@ -110,7 +110,7 @@ impl Cut {
         })
     }
 
-    /// Reads what happens to the rest of a series: `keep` or `drop`.
+    /// Parses the treatment of the rest of a series: `keep` or `drop`.
     ///
     /// # Errors
     /// Another text.
@@ -126,7 +126,7 @@ impl Cut {
         }
     }
 
-    /// What happens to the rows after the last whole window of a series. If windows overlap, these rows are dropped by
+    /// The treatment of the rows after the last whole window of a series. If windows overlap, these rows are dropped by
     /// default, since other windows contain most of them.
     pub fn rest(&self) -> Rest {
         self.rest.unwrap_or(if self.overlaps() { Rest::Drop } else { Rest::Keep })
@@ -151,7 +151,7 @@ impl Cut {
         }
     }
 
-    /// The columns that it reads, each once.
+    /// The columns that it uses, each once.
     pub fn columns(&self) -> Vec<&str> {
         let mut all: Vec<&str> = Vec::new();
         for name in [&self.group, &self.time, &self.end].into_iter().flatten() {
@@ -162,10 +162,10 @@ impl Cut {
         all
     }
 
-    /// Whether it makes sense.
+    /// Checks that it is consistent.
     ///
     /// # Errors
-    /// Windows or strides without a row; parts that contradict each other, or have no effect.
+    /// Windows or strides without rows; parts that contradict each other, or have no effect.
     pub fn check(&self) -> Result<(), Diagnostic> {
         let Self { window, stride, group, time, gap, end, rest } = self;
         let bad = |what: &str, help: &str| Err(Diagnostic::error(codes::BAD_OPTION, what).help(help));

@@ -1,4 +1,4 @@
-//! Columns of dates, read as what a calendar and a clock say.
+//! Reads columns of dates as a property of the date, such as the hour or the weekday.
 
 use rml_base::visible_name;
 
@@ -6,7 +6,7 @@ use crate::columns::{Column, Elements};
 use crate::dates::{self, Aspect, Date};
 use crate::malformed::Malformed;
 
-/// What each date of a column is read as. The texts of its numbers are `names`; without these, numbers are seconds.
+/// The chosen aspect of each date of a column. `names` has the texts of its numbers; without them, numbers are seconds.
 pub(crate) fn dated(aspect: Aspect, column: &Column, names: Option<&[String]>) -> Result<Column, Malformed> {
     let date = |text: &String| dates::seconds(text).ok_or_else(|| no_date(text));
     let named = names.map(|names| names.iter().map(date).collect::<Result<Vec<_>, _>>()).transpose()?;
@@ -36,7 +36,7 @@ fn beyond() -> Malformed {
     )
 }
 
-/// A text that is no date.
+/// The error that a text is not a date.
 fn no_date(text: &str) -> Malformed {
     Malformed::of_type(format!("`{}` is no date", visible_name(text))).note(dates::EXPECTED)
 }

@@ -1,32 +1,32 @@
-//! Dates in text as numbers: of seconds, or what a calendar and a clock say. Durations.
+//! Dates in text as numbers: seconds, or properties such as the hour or the weekday. Durations.
 
 use serde::{Deserialize, Serialize};
 
 const DAY: i64 = 86_400;
 
-/// What a date is read as.
+/// The property of a date that is read.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub(crate) enum Aspect {
     /// Seconds since the beginning of 1970.
     Seconds,
-    /// Of the hour, from 0 to 59.
+    /// The minute of the hour, from 0 to 59.
     Minute,
-    /// Of the day, from 0 to 23.
+    /// The hour of the day, from 0 to 23.
     Hour,
-    /// Of the week, from 0, Monday, to 6.
+    /// The day of the week, from 0 for Monday to 6.
     Weekday,
-    /// Of the month, from 1 to 31.
+    /// The day of the month, from 1 to 31.
     Day,
     /// The number of the day in the year, from 1 to 366.
     Yearday,
-    /// Of the year, from 1 to 12.
+    /// The month of the year, from 1 to 12.
     Month,
     /// The year.
     Year,
 }
 
 impl Aspect {
-    /// All of them.
+    /// All aspects.
     pub(crate) const ALL: [Self; 8] = [
         Self::Seconds,
         Self::Minute,
@@ -38,7 +38,7 @@ impl Aspect {
         Self::Year,
     ];
 
-    /// How it is written.
+    /// Its name in options.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Seconds => "seconds",
@@ -52,12 +52,12 @@ impl Aspect {
         }
     }
 
-    /// The one that is written so.
+    /// The aspect with this name.
     pub(crate) fn named(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|aspect| aspect.name() == name)
     }
 
-    /// That of a date: an integer, and the fraction after it. A date is whole seconds since 1970 and a fraction, too.
+    /// This aspect of a date: an integer and a fraction. For [`Aspect::Seconds`], this is the date itself.
     pub(crate) fn of(self, (whole, fraction): Date) -> Date {
         let (days, second) = (whole.div_euclid(DAY), whole.rem_euclid(DAY));
         let (year, month, day) = civil(days);
@@ -79,15 +79,15 @@ impl Aspect {
 /// Whole seconds since the beginning of 1970, and a fraction of a second after them.
 pub(crate) type Date = (i64, f64);
 
-/// From the first second of the year -9999 to the last one of the year 9999.
+/// The range of dates: from the first second of the year -9999 to the last second of the year 9999.
 const RANGE: std::ops::RangeInclusive<i64> = -377_705_116_800..=253_402_300_799;
 
-/// Seconds that are a date.
+/// A date from whole seconds, if it is in range.
 pub(crate) fn within(seconds: i64) -> Option<Date> {
     RANGE.contains(&seconds).then_some((seconds, 0.0))
 }
 
-/// Seconds, of which a number has also a part.
+/// A date from a number of seconds with a fraction, if it is in range.
 #[allow(clippy::cast_possible_truncation, clippy::cast_precision_loss, reason = "within the range")]
 pub(crate) fn split(seconds: f64) -> Option<Date> {
     let whole = seconds.floor();
@@ -97,7 +97,7 @@ pub(crate) fn split(seconds: f64) -> Option<Date> {
 
 /// The year, month and day of the Gregorian calendar, from the days since the beginning of 1970.
 fn civil(days: i64) -> (i64, i64, i64) {
-    // Years begin in March, so that the leap day is the last one; 400 years have always as many days.
+    // Counting years from March makes the leap day the last one; 400 years always have the same number of days.
     let days = days + 719_468;
     let (era, day) = (days.div_euclid(146_097), days.rem_euclid(146_097));
     let year = (day - day / 1460 + day / 36_524 - day / 146_096) / 365;
@@ -108,11 +108,12 @@ fn civil(days: i64) -> (i64, i64, i64) {
     (era * 400 + year + i64::from(month <= 2), month, date)
 }
 
-/// What a date is, for messages.
+/// The notation of dates, for messages.
 pub(crate) const EXPECTED: &str = "a date is written 2024-03-31, 2024-03-31 23:05 or 2024-03-31T23:05:09.5Z";
 
 /// The whole seconds from the beginning of 1970 to a date, and the fraction of a second after them; `None` if the text
-/// is no date. The year is first, so that no day is taken for a month. A date without a time zone counts as one in UTC.
+/// is not a date. The year has to come first, so that a day cannot be mistaken for a month. A date without a time zone
+/// is in UTC.
 pub(crate) fn seconds(text: &str) -> Option<Date> {
     let mut reader = Reader { rest: text.trim() };
     let year = reader.digits(4)?;
@@ -137,7 +138,7 @@ pub(crate) fn seconds(text: &str) -> Option<Date> {
             fraction = reader.while_digits()?;
         }
     }
-    // A leap second is the first second of the next minute.
+    // A leap second counts as the first second of the next minute.
     if hour > 24 || minute > 59 || second > 60 || (hour == 24 && (minute, second) != (0, 0)) {
         return None;
     }
@@ -149,7 +150,7 @@ pub(crate) fn seconds(text: &str) -> Option<Date> {
     Some((whole, fraction))
 }
 
-/// A duration in seconds: a number, or a number and a unit; `None` if the text is none.
+/// A duration in seconds: a number, or a number and a unit; `None` if the text is not a duration.
 pub(crate) fn duration(text: &str) -> Option<f64> {
     let text = text.trim();
     let unit_at = text.find(|c: char| c.is_ascii_alphabetic()).unwrap_or(text.len());
@@ -181,20 +182,20 @@ fn days(year: i64, month: i64) -> i64 {
 
 /// The days from the beginning of 1970 to a day of the Gregorian calendar.
 fn since_1970(year: i64, month: i64, day: i64) -> i64 {
-    // Years begin in March, so that the leap day is the last one.
+    // Counting years from March makes the leap day the last one.
     let year = if month > 2 { year } else { year - 1 };
     let month = (month + 9) % 12;
     let in_year = (153 * month + 2) / 5 + day - 1;
     year * 365 + year.div_euclid(4) - year.div_euclid(100) + year.div_euclid(400) + in_year - 719_468
 }
 
-/// What is left of a text.
+/// The rest of a text.
 struct Reader<'t> {
     rest: &'t str,
 }
 
 impl<'t> Reader<'t> {
-    /// A number of that many digits.
+    /// A number of exactly this many digits.
     fn digits(&mut self, count: usize) -> Option<i64> {
         let digits = self.rest.get(..count).filter(|text| text.bytes().all(|b| b.is_ascii_digit()))?;
         self.rest = &self.rest[count..];
@@ -209,7 +210,7 @@ impl<'t> Reader<'t> {
         (!digits.is_empty()).then_some(digits)
     }
 
-    /// One of those characters.
+    /// One of these characters.
     fn one(&mut self, of: &[char]) -> Option<char> {
         let found = self.rest.chars().next().filter(|c| of.contains(c))?;
         self.rest = &self.rest[found.len_utf8()..];

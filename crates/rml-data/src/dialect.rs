@@ -1,4 +1,4 @@
-//! How a text file writes a table: what separates cells, how numbers look, which cells have no value.
+//! The format of a table in text: the separator of cells, the notation of numbers, the cells without a value.
 
 mod find;
 mod sample;
@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 pub(crate) use find::find;
 pub(crate) use sample::{SAMPLE, sample_of};
 
-/// The cells that have no value unless the user names others. The empty cell never has one.
+/// The cells without a value unless the user names others. The empty cell never has a value.
 pub(crate) const MISSING: [&str; 13] =
     ["NA", "N/A", "#N/A", "n/a", "<NA>", "null", "NULL", "Null", "None", "none", "?", "-", "--"];
 
@@ -38,13 +38,13 @@ pub(crate) const MISSING: [&str; 13] =
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Dialect {
-    /// What separates cells; a space stands for one or more blanks.
+    /// The separator of cells; a space stands for one or more blanks.
     pub separator: Option<char>,
-    /// What precedes the fraction of a number.
+    /// The decimal mark.
     pub decimal: Option<char>,
-    /// What separates groups of three digits.
+    /// The separator of groups of three digits.
     pub thousands: Option<char>,
-    /// The cells that have no value, beside the empty cell.
+    /// The cells without a value, beside the empty cell.
     pub missing: Option<Vec<String>>,
     /// Whether the first line names the columns. Columns without names are called `0`, `1`, ..
     pub header: Option<bool>,
@@ -65,7 +65,7 @@ impl Dialect {
         }
     }
 
-    /// Whether its parts fit each other.
+    /// Checks that its parts are consistent.
     ///
     /// # Errors
     /// One character has two meanings.
@@ -81,7 +81,7 @@ impl Dialect {
     }
 }
 
-/// The usual separator of cells in a file of that name; none if there is no usual one.
+/// The default separator in a file with this name, if there is one.
 pub(crate) fn usual(path: &Path) -> Option<char> {
     match extension(path)?.as_str() {
         "tsv" | "tab" => Some('\t'),
@@ -90,7 +90,7 @@ pub(crate) fn usual(path: &Path) -> Option<char> {
     }
 }
 
-/// Whether a file of that name is a table in text.
+/// Whether the name of a file is that of a table in text.
 pub(crate) fn is_table(path: &Path) -> bool {
     extension(path).is_some_and(|extension| matches!(extension.as_str(), "csv" | "tsv" | "tab" | "psv"))
 }
@@ -99,7 +99,7 @@ fn extension(path: &Path) -> Option<String> {
     Some(Compression::of(path).1.extension()?.to_str()?.to_ascii_lowercase())
 }
 
-/// How one file writes its table.
+/// The format of one file.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Known {
     pub(crate) separator: char,
@@ -112,12 +112,12 @@ pub(crate) struct Known {
     pub(crate) assumed: Vec<String>,
 }
 
-/// Where the names of columns are.
+/// The source of the names of columns.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Names {
-    /// In the first record from that byte on.
+    /// The first record from this byte on.
     From(usize),
-    /// Nowhere: there are that many columns.
+    /// There are no names; the table has this many columns.
     Numbered(usize),
 }
 
@@ -152,13 +152,13 @@ impl Known {
     }
 
     /// A cell in the usual notation of numbers: without separators of thousands, and with a decimal point. None if a
-    /// separator or a point is where numbers of this file cannot have one.
+    /// separator or a decimal mark is at a wrong place.
     pub(crate) fn plain<'t>(&self, cell: &'t str) -> Option<Cow<'t, str>> {
         plain(cell, self.decimal, self.thousands)
     }
 }
 
-/// As [`Known::plain`], for numbers in that notation.
+/// As [`Known::plain`], for numbers with these marks.
 pub(crate) fn plain(cell: &str, decimal: char, thousands: Option<char>) -> Option<Cow<'_, str>> {
     if decimal == '.' && thousands.is_none_or(|mark| !cell.contains(mark)) {
         return Some(Cow::Borrowed(cell));
@@ -199,7 +199,7 @@ pub(crate) fn separates(separator: char, c: char) -> bool {
     c == separator || separator == BLANKS && c == '\t'
 }
 
-/// How a separator is called in messages and given on the command line.
+/// The name of a separator in messages and on the command line.
 pub(crate) fn shown(separator: char) -> &'static str {
     match separator {
         ';' => "';'",

@@ -4,7 +4,7 @@ use rml_base::codes::run as codes;
 use rml_base::{Diagnostic, Error};
 use rml_ir::{Data, Shape, Value};
 
-/// What one input is in one cycle. Made from numbers, truth values, arrays and vectors by `into()`.
+/// The value of one input in one cycle. Numbers, truth values, arrays and vectors convert with `into()`.
 ///
 /// ```
 /// # use rml_data as rml;
@@ -18,15 +18,15 @@ use rml_ir::{Data, Shape, Value};
 pub enum Feed {
     /// Absent.
     Absent,
-    /// Present with that value; numbers are rounded to the program's precision.
+    /// Present with this value; numbers are rounded to the program's precision.
     Value(Value),
-    /// Read if the program infers that the input is present; `None` = it may only turn out absent.
+    /// The value to use if the program infers that the input is present; `None` = it must turn out to be absent.
     OnDemand(Option<Value>),
 }
 
-/// The elements of a tensor as Rust has them.
+/// A Rust type for the elements of a tensor.
 pub trait Element: Sized {
-    /// As elements of a value.
+    /// The elements as the data of a value.
     fn data(v: Vec<Self>) -> Data;
 }
 
@@ -54,10 +54,10 @@ impl Element for bool {
     }
 }
 
-/// The value of that shape with those elements, row-major.
+/// A value of this shape with these elements, row-major.
 ///
 /// # Errors
-/// A number of elements that does not fill the shape.
+/// The number of elements is not that of the shape.
 ///
 /// ```
 /// # fn main() -> Result<(), rml_base::Error> {

@@ -1,4 +1,4 @@
-//! Files of columns: their formats, and which reader and writer each has.
+//! Files of columns: their formats, with the reader and the writer of each.
 
 use std::path::Path;
 
@@ -14,15 +14,15 @@ use crate::malformed::Malformed;
 use crate::selection::Selection;
 use crate::{csv, dialect, json, npz};
 
-/// What messages call the data of a path.
+/// The name of the data of a path in messages.
 pub(crate) fn origin(path: &Path) -> String {
     if is_standard_input(path) { "standard input".to_owned() } else { path.display().to_string() }
 }
 
-/// The format of a file, as the user or its name says it; `None` if its first bytes say it.
+/// The format of a file, given by the user or by its name; `None` if its first bytes decide.
 ///
 /// # Errors
-/// A name that says none.
+/// A name without a known extension.
 pub(crate) fn format_of(path: &Path, selection: &Selection) -> Result<Option<Format>, Error> {
     let format = selection.format().or_else(|| Format::of(path));
     if format.is_some() || is_standard_input(path) {
@@ -33,12 +33,12 @@ pub(crate) fn format_of(path: &Path, selection: &Selection) -> Result<Option<For
     Err(d.note(format!("the extension says the format: {EXTENSIONS}")).help(other_format(path)).into())
 }
 
-/// Whether a file has to be read from its beginning to its end, since it is compressed or has no name.
+/// Whether a file can be read only from its beginning to its end, since it is compressed or standard input.
 pub(crate) fn is_stream(path: &Path) -> bool {
     is_standard_input(path) || Compression::of(path).0 != Compression::Plain
 }
 
-/// Opens data that is read from its beginning to its end.
+/// Opens data that can be read only from its beginning to its end.
 pub(crate) fn open(path: &Path, selection: &Selection) -> Result<(Unpacked, Format), Error> {
     let named = format_of(path, selection)?;
     let mut data = Unpacked::open(path)?;
@@ -53,7 +53,7 @@ pub(crate) fn open(path: &Path, selection: &Selection) -> Result<(Unpacked, Form
 pub(crate) const EXTENSIONS: &str =
     ".npz, .npy, .csv, .tsv, .json, .jsonl, .ndjson or .parquet; compressed, .csv.gz, .csv.zst and so on";
 
-/// The columns under the names of the inputs that they feed; those of text tables have them already.
+/// Renames the columns to the inputs that they feed; those of text tables have these names already.
 pub(crate) fn mapped(
     mut columns: Columns,
     format: Format,
@@ -84,7 +84,7 @@ fn parquet(_: &[u8], _: &Selection) -> Result<Columns, Malformed> {
     Err(no_parquet())
 }
 
-/// This build does not read Parquet.
+/// The error that this build does not read Parquet.
 #[cfg(not(feature = "parquet"))]
 pub(crate) fn no_parquet() -> Malformed {
     let d = Diagnostic::error(codes::UNKNOWN_FORMAT, "this build does not read Parquet");
@@ -93,13 +93,13 @@ pub(crate) fn no_parquet() -> Malformed {
         .help("or convert the file: npz and JSON lines hold the same")
 }
 
-/// The bytes that an element takes at most while a file is written: in JSON digits, sign, exponent and comma, in a text
-/// that is copied where it grows; in an archive its own bytes, copied and packed.
+/// An upper bound on the memory for an element while a file is written. In JSON: digits, sign, exponent and comma, with
+/// room for copying a string that grows. In an archive: its own bytes, copied and compressed.
 fn written(format: Option<Format>) -> u64 {
     if format == Some(Format::Npz) { 3 * 8 } else { 3 * 24 }
 }
 
-/// How a file of another format becomes one that is read.
+/// Advice on how to convert a file of another format.
 fn other_format(path: &Path) -> String {
     let name = path.file_stem().unwrap_or_default().to_string_lossy();
     match path.extension().and_then(|e| e.to_str()).unwrap_or_default().to_ascii_lowercase().as_str() {
@@ -115,7 +115,7 @@ fn other_format(path: &Path) -> String {
     }
 }
 
-/// No extension of a format that is written.
+/// The error that an extension is not that of a format for writing.
 fn unwritable(path: &Path) -> Error {
     let what = format!("{} is in no format that can be written", path.display());
     let d = Diagnostic::error(codes::UNKNOWN_FORMAT, what);
@@ -134,7 +134,7 @@ impl Columns {
         Self::read_one(path.as_ref(), &Selection::all())
     }
 
-    /// The same, of the columns that are selected.
+    /// The same, for the selected columns.
     pub(crate) fn read_one(path: &Path, selection: &Selection) -> Result<Self, Error> {
         let (file, format) = match format_of(path, selection)? {
             Some(format) if !is_stream(path) => (contents::data(path)?, format),
@@ -146,18 +146,18 @@ impl Columns {
         Self::parse_selected(&file.bytes, format, &origin(path), selection)
     }
 
-    /// Reads the bytes of a file; `origin` names it in messages.
+    /// Parses the bytes of a file; `origin` names it in messages.
     ///
     /// # Errors
-    /// Bytes that are not in that format.
+    /// Bytes that are not in this format.
     pub fn parse(bytes: &[u8], format: Format, origin: &str) -> Result<Self, Error> {
         Self::parse_selected(bytes, format, origin, &Selection::all())
     }
 
-    /// As [`Columns::parse`], of the columns that are selected.
+    /// As [`Columns::parse`], for the selected columns.
     ///
     /// # Errors
-    /// Bytes that are not in that format.
+    /// Bytes that are not in this format.
     pub fn parse_selected(
         bytes: &[u8],
         format: Format,
@@ -179,10 +179,10 @@ impl Columns {
     }
 
     /// Writes a file by its extension, `.npz`, `.json` or `.csv`. In JSON and CSV, an integer that has a name is
-    /// written as its name; npz has numbers, and the names of those of `y` in an array `y.names`.
+    /// written as its name; npz has numbers, and the names of the values of `y` in an array `y.names`.
     ///
     /// # Errors
-    /// Another extension; columns that the format has no place for; a file that cannot be written.
+    /// Another extension; columns that the format cannot represent; a file that cannot be written.
     pub fn write(&self, path: impl AsRef<Path>) -> Result<(), Error> {
         let path = path.as_ref();
         Self::check_format(path)?;
@@ -198,7 +198,7 @@ impl Columns {
         rml_files::write_output(path, &bytes)
     }
 
-    /// Whether [`Columns::write`] knows the extension of a file.
+    /// Checks that [`Columns::write`] supports the extension of a file.
     ///
     /// # Errors
     /// Another extension.
@@ -212,11 +212,11 @@ impl Columns {
         Err(unwritable(path))
     }
 
-    /// All columns as an npz archive. Sequences of different lengths stand one after the other, and a column `lengths`
-    /// says how long they are, so that they feed the same inputs when they are read.
+    /// All columns as an npz archive. Sequences of different lengths are concatenated, and a column `lengths` has their
+    /// lengths, so that they feed the same inputs when they are read.
     ///
     /// # Errors
-    /// Columns with missing rows, which the format has no place for.
+    /// Columns with missing rows, which the format cannot represent.
     pub fn to_npz(&self) -> Result<Vec<u8>, Error> {
         npz::write(self).map_err(|e| e.at(&self.origin).into())
     }

@@ -1,4 +1,4 @@
-//! The formats of data files, and what says the format of a file.
+//! The formats of data files, and how to tell the format of a file.
 
 use std::path::Path;
 
@@ -28,14 +28,14 @@ pub enum Format {
     Csv,
     /// One JSON document.
     Json,
-    /// One JSON object a line.
+    /// One JSON object per line.
     JsonLines,
     /// Parquet; only builds with the feature `parquet` read it.
     Parquet,
 }
 
 impl Format {
-    /// The format that a file's extension names, the one before `.gz` or `.zst` if it is compressed.
+    /// The format that a file's extension names; for a compressed file, the extension before `.gz` or `.zst`.
     pub fn of(path: &Path) -> Option<Format> {
         let (_, path) = &Compression::of(path);
         let extension = path.extension()?.to_str()?.to_ascii_lowercase();
@@ -50,10 +50,10 @@ impl Format {
         }
     }
 
-    /// The format of data without a name that begins with those bytes.
+    /// The format of data without a name that begins with these bytes.
     ///
     /// # Errors
-    /// JSON that may be one document or a line of several.
+    /// JSON that may be one document or one of several lines.
     pub(crate) fn of_bytes(begin: &[u8]) -> Result<Format, Malformed> {
         let text = begin.strip_prefix(b"\xef\xbb\xbf").unwrap_or(begin).trim_ascii_start();
         match text {

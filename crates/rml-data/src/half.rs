@@ -1,9 +1,9 @@
-//! Floating-point numbers of 16 bits, which files hold and programs do not compute with.
+//! Floating-point numbers of 16 bits, which occur in files but not in programs.
 
 /// A format of 16 bits: a sign, an exponent, and a fraction.
 #[derive(Clone, Copy, Debug)]
 pub struct Half {
-    /// How many bits the fraction has.
+    /// The number of bits of the fraction.
     fraction: u32,
     /// The exponent of the smallest normal number.
     least: i32,
@@ -24,7 +24,7 @@ impl Half {
         (1 << self.fraction) - 1
     }
 
-    /// The exact value of those bits. Every NaN becomes the same NaN, with its sign.
+    /// The exact value of these bits. Every NaN becomes the same NaN, with its sign.
     #[allow(clippy::cast_possible_truncation, reason = "single precision has every number of 16 bits")]
     pub fn to_f32(self, bits: u16) -> f32 {
         let sign = if bits >> 15 == 1 { -1.0 } else { 1.0 };
@@ -45,8 +45,8 @@ impl Half {
         (sign * magnitude) as f32
     }
 
-    /// The bits of the nearest number; of two equally near ones, that with an even fraction. A number that is too large
-    /// becomes infinity.
+    /// The bits of the nearest number; of two equally near numbers, the one with an even fraction. A number that is too
+    /// large becomes infinity.
     #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "whole numbers below 2^16")]
     pub fn nearest(self, x: f64) -> u16 {
         let sign = if x.is_sign_negative() { 0x8000 } else { 0 };
@@ -106,7 +106,7 @@ mod tests {
         }
     }
 
-    /// Between two neighbours, the middle goes to the even one, and what is beside it to the nearer one.
+    /// The middle between two neighbours is rounded to the even one, and other numbers to the nearer one.
     #[test]
     fn what_lies_between_goes_to_the_nearest() {
         for format in [F16, BF16] {
@@ -128,7 +128,7 @@ mod tests {
         for (format, largest) in [(F16, 65504.0), (BF16, 3.389_531_389_251_535_5e38)] {
             let top = format.infinity() - 1;
             assert_eq!(format.nearest(largest), top);
-            // Half a unit above the largest number, the next one would be the even one.
+            // From half a unit above the largest number on, numbers are rounded to infinity, which is even.
             let unit = largest - f64::from(format.to_f32(top - 1));
             assert_eq!(format.nearest((largest + unit / 2.0).next_down()), top);
             for x in [largest + unit / 2.0, 1e300, f64::INFINITY] {

@@ -1,4 +1,4 @@
-//! Data in several files: the rows of each after those of the one before.
+//! Data in several files: the rows of each file follow those of the file before.
 
 use std::path::{Path, PathBuf};
 
@@ -16,8 +16,8 @@ use crate::malformed::{Malformed, Unusable};
 use crate::parts;
 use crate::selection::Selection;
 
-/// The files of data that these paths mean: files are themselves, a folder is the data files in it, and a pattern such
-/// as `part-*.csv` the files that it matches, both in the order of their names. `-` is standard input.
+/// The data files of these paths: a file is itself, a folder is the data files in it, and a pattern such as
+/// `part-*.csv` is the files that it matches; folders and patterns are in the order of names. `-` is standard input.
 ///
 /// # Errors
 /// A folder that cannot be read, or has no data file; a pattern that matches nothing.
@@ -61,14 +61,14 @@ impl Columns {
         Self::read_selected(paths, &Selection::all())
     }
 
-    /// As [`read_all`](Self::read_all), of the columns that are selected.
+    /// As [`read_all`](Self::read_all), for the selected columns.
     ///
     /// # Errors
     /// As [`read_all`](Self::read_all).
     pub fn read_selected<P: AsRef<Path>>(paths: &[P], selection: &Selection) -> Result<Self, Error> {
         let files = data_files(paths)?;
         let Some((first, others)) = files.split_first() else { return Ok(Self::default()) };
-        // Files without a common column are hardly rows of one table.
+        // Files without a common column are probably not rows of one table.
         let whole = |file: &Path| Self::read_one(file, &Selection::all()).ok();
         let lacking = |e: Error| match (e.code(), others.first()) {
             (Some(codes::MISSING_COLUMN), Some(second))
@@ -166,7 +166,8 @@ impl Columns {
     }
 }
 
-/// A file lacks a column that another one has. `apart`: they have no column in common, and as many rows.
+/// The reason that a file lacks a column of another file. With `apart`, they have no column in common and equal numbers
+/// of rows.
 fn lacking(name: &str, file: &str, apart: Option<(&str, &str)>) -> Unusable {
     let why = format!("{file} has no column `{}`, and another file has", visible_name(name));
     let why = Malformed::lacking(why);
@@ -176,7 +177,7 @@ fn lacking(name: &str, file: &str, apart: Option<(&str, &str)>) -> Unusable {
     })
 }
 
-/// How columns in two files become those of one.
+/// Advice on how to join the columns of two files.
 fn side_by_side(first: &Path, second: &Path) -> String {
     let are = "several files are rows, one after the other; if these are columns of one table, put them side by side";
     let is_csv = |file: &Path| Format::of(file) == Some(Format::Csv);
@@ -186,10 +187,10 @@ fn side_by_side(first: &Path, second: &Path) -> String {
     }
 }
 
-/// Refuses another table in which a range has other columns.
+/// Refuses another table in which a range of columns contains other columns.
 ///
 /// # Errors
-/// The first input of which that is so.
+/// The error about the first such input.
 pub fn check_ranges(data: &Columns, other: &Columns) -> Result<(), Diagnostic> {
     let differing = parts::differing(&data.resolved, &other.resolved);
     let Some((input, ours, theirs)) = differing.first() else { return Ok(()) };
@@ -197,7 +198,7 @@ pub fn check_ranges(data: &Columns, other: &Columns) -> Result<(), Diagnostic> {
     Err(other_columns(input, [data.called(), other.called()], [ours, theirs]).refused(what))
 }
 
-/// A range has other columns in another file.
+/// The reason that a range of columns contains other columns in another file.
 fn other_columns(input: &str, [ours, theirs]: [&str; 2], columns: [&str; 2]) -> Unusable {
     let what = format!("its columns are {} in {ours}, and {} in {theirs}", columns[0], columns[1]);
     let why = Malformed::of_shape(what)
@@ -210,14 +211,14 @@ fn no_sequences(ours: &str, theirs: &str) -> Malformed {
     Malformed::of_shape(format!("its rows are sequences of different lengths in {ours}, and not in {theirs}"))
 }
 
-/// A column holds texts in one file alone.
+/// The finding that a column contains texts in only one of two files.
 fn texts_and_numbers(first: bool, ours: &str, theirs: &str) -> Malformed {
     let (texts, numbers) = if first { (ours, theirs) } else { (theirs, ours) };
     Malformed::of_type(format!("it holds texts in {texts}, and numbers in {numbers}"))
         .help("write the name of a class in each row, or its number")
 }
 
-/// How the rows of a column differ in two files.
+/// How the rows of a column differ in two files, if they do.
 fn difference(before: &Column, after: &Column, ours: &str, theirs: &str) -> Option<String> {
     if before.is_bare() || after.is_bare() || theirs.is_empty() {
         return None;
@@ -231,7 +232,7 @@ fn difference(before: &Column, after: &Column, ours: &str, theirs: &str) -> Opti
         .then(|| format!("its rows have the shape {} in {ours}, and {} in {theirs}", cells[0], cells[1]))
 }
 
-/// Whether rows differ in only in how many entries they have.
+/// Whether rows differ only in their number of entries.
 fn have_other_lengths(before: &Column, after: &Column) -> bool {
     let there = !before.is_void() && !after.is_void();
     match (before.shape.dims(), after.shape.dims()) {
@@ -240,7 +241,7 @@ fn have_other_lengths(before: &Column, after: &Column) -> bool {
     }
 }
 
-/// Puts the cells of all rows one after the other, and gives the lengths of the rows; nothing if they are no sequences.
+/// Concatenates the cells of all rows, and returns the lengths of the rows; nothing if the rows are not sequences.
 pub(crate) fn as_sequences(column: &mut Column) -> Option<Vec<usize>> {
     let [rows, length, cell @ ..] = column.shape.dims() else { return None };
     if column.present.is_some() {
@@ -251,7 +252,7 @@ pub(crate) fn as_sequences(column: &mut Column) -> Option<Vec<usize>> {
     Some(lengths)
 }
 
-/// Adds the rows of a column to those of another one, which is left in any state if that is impossible.
+/// Appends the rows of one column to another one, which is in an unspecified state after an error.
 fn append(to: &mut Column, from: Column, ours: &str, theirs: &str) -> Result<(), Malformed> {
     let cell = |column: &Column| column.shape.dims().get(1..).map(<[usize]>::to_vec);
     let (Some(cell_to), Some(cell_from)) = (cell(to), cell(&from)) else {

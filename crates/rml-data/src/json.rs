@@ -1,6 +1,6 @@
-//! JSON: an object of arrays (or one that has such an object as its member `inputs`), an array of objects, or one
-//! object a line. `null` = absent; numbers that are not finite are the strings `"NaN"`, `"Infinity"` and `"-Infinity"`.
-//! Rows need not have the same keys: what a row does not name is absent there.
+//! JSON: an object of arrays (or an object with such an object as its member `inputs`), an array of objects, or one
+//! object per line. `null` = absent; numbers that are not finite are the strings `"NaN"`, `"Infinity"` and
+//! `"-Infinity"`. Rows may have different keys: a column whose key is missing in a row is absent there.
 
 use std::borrow::Cow;
 
@@ -20,7 +20,7 @@ use crate::recipe::Preparation;
 use crate::scan::{Ill, Scan, said};
 use crate::selection::Selection;
 
-/// Tensors have at most that many dimensions, as those of NumPy.
+/// The most dimensions of a tensor, as in NumPy.
 const MAX_RANK: usize = 64;
 
 const EXPECTED: &str = "expected {\"x\": [..], ..}, {\"inputs\": {\"x\": [..], ..}} or [{\"x\": .., ..}, ..]";
@@ -44,7 +44,7 @@ pub(crate) fn read(bytes: &[u8], selection: &Selection) -> Result<Columns, Malfo
     Ok(rows.columns())
 }
 
-/// Reads one object a line; blank lines are nothing.
+/// Reads one object per line; blank lines are ignored.
 pub(crate) fn read_lines(bytes: &[u8], selection: &Selection) -> Result<Columns, Malformed> {
     Ok(lines(bytes, selection, 0)?.0)
 }
@@ -80,7 +80,7 @@ fn malformed(what: &str, ill: Ill) -> Malformed {
     }
 }
 
-/// What to write for a line of a stream that is no JSON object, where that is known.
+/// Advice for a line of a stream that is not a JSON object, if the mistake is a known one.
 pub fn line_advice(line: &str, why: &str) -> Option<&'static str> {
     match why {
         "trailing characters" => {
@@ -92,10 +92,10 @@ pub fn line_advice(line: &str, why: &str) -> Option<&'static str> {
     }
 }
 
-/// Names in quotes.
+/// Advice to quote names.
 const NAMES: &str = "a name stands in double quotes: `{\"x\": [1, 2]}`";
 
-/// What to write for a text that is no JSON.
+/// Advice for a text that is not JSON.
 fn advice(ill: &Ill) -> Option<&'static str> {
     match &*ill.why {
         "key must be a string" => Some(NAMES),
@@ -145,24 +145,24 @@ fn arrays(mut scan: Scan<'_>, selection: &Selection) -> Result<Columns, Malforme
     Ok(columns)
 }
 
-/// A table while it is read row by row.
+/// A table that is being read row by row.
 struct Rows<'s> {
     selection: &'s Selection,
-    /// The columns, each with how many rows there were when its key was read last.
+    /// The columns; each with the number of rows at the time when its key was last read.
     columns: IndexMap<String, (Reading, usize)>,
     rows: usize,
-    /// How many rows stand before, which messages count.
+    /// The number of rows before this table, which messages count.
     before: usize,
     memory: Reservation,
 }
 
 impl<'s> Rows<'s> {
-    /// A table without rows, which stands after that many rows.
+    /// A table without rows, after this many other rows.
     fn new(selection: &'s Selection, before: usize) -> Self {
         Self { selection, columns: IndexMap::new(), rows: 0, before, memory: Reservation::default() }
     }
 
-    /// Reads the row that begins here.
+    /// Reads the next row.
     fn row(&mut self, scan: &mut Scan<'_>, expected: &str) -> Result<(), Malformed> {
         let start = *scan;
         let row = self.rows;
@@ -207,7 +207,7 @@ impl<'s> Rows<'s> {
     }
 }
 
-/// Reads the cell of a row that stands here, if it is present. Messages count the rows before, too.
+/// Reads the next cell of a row, if it is present. Messages count the rows before this table, too.
 fn cell(
     name: &str,
     (row, before): (usize, usize),
@@ -232,7 +232,7 @@ fn cell(
     Ok(())
 }
 
-/// The finding about a cell, with what may stand there.
+/// The finding about a cell, with advice on what it may contain.
 fn advised(why: Malformed, name: &str) -> Malformed {
     if why.what() == GAP {
         return advice::null(why, name);
@@ -247,11 +247,11 @@ fn advised(why: Malformed, name: &str) -> Malformed {
         .help("write numbers for categories and dates, and `null` where there is no value")
 }
 
-/// A cell as a column of one row, with the texts that its numbers stand for, if it holds texts; none if it is absent,
-/// an error if it is no value. A `null` among its elements becomes NaN.
+/// A cell as a column of one row, with the texts of its numbers if it contains texts; none if it is absent, an error if
+/// it is not a value. A `null` among its elements becomes NaN.
 pub type Cell = Result<Option<(Column, Option<Vec<String>>)>, Wrong>;
 
-/// What stands in a place of a cell.
+/// An element in the text.
 enum Said<'s> {
     Value(Scalar),
     Text(Cow<'s, str>),
@@ -268,11 +268,10 @@ fn put(builder: &mut Builder, said: Said<'_>, memory: &mut Reservation) -> Resul
     }
 }
 
-/// Reads an object of cells that stands in a line of its own, which are prepared so. A byte order mark before it is
-/// ignored.
+/// Reads an object of cells from a single line, with this preparation. A byte order mark at its start is ignored.
 ///
 /// # Errors
-/// A line that is no JSON object.
+/// A line that is not a JSON object.
 pub fn cells(line: &str, preparation: &Preparation) -> Result<IndexMap<String, Cell>, Ill> {
     let mut scan = Scan::new(line.strip_prefix('\u{feff}').unwrap_or(line))?;
     if !scan.sees('{') {
@@ -300,12 +299,12 @@ pub fn cells(line: &str, preparation: &Preparation) -> Result<IndexMap<String, C
         .collect())
 }
 
-/// The shape of a tensor while it is read.
+/// The shape of a tensor that is being read.
 #[derive(Default)]
 struct Extent {
-    /// The number of entries in each dimension, once an array was read to its end.
+    /// The number of entries in each dimension, once an array has been read to its end.
     lengths: Vec<Option<usize>>,
-    /// In how many arrays the elements stand, once there was one.
+    /// The depth of the arrays around the elements, once there was an element.
     rank: Option<usize>,
 }
 
@@ -319,7 +318,7 @@ fn uneven() -> Wrong {
     Wrong::Shape("the rows of a tensor have different shapes".to_owned())
 }
 
-/// Reads the elements of what stands here, within `depth` arrays.
+/// Reads the elements of the next value, within `depth` arrays.
 fn tensor(
     scan: &mut Scan<'_>,
     depth: usize,
@@ -352,7 +351,7 @@ fn tensor(
     push(element(scan)?)
 }
 
-/// The element that stands here.
+/// Reads the next element.
 fn element<'s>(scan: &mut Scan<'s>) -> Result<Said<'s>, Wrong> {
     if scan.sees('{') {
         return Err("an object is not a value".into());
@@ -493,7 +492,7 @@ mod tests {
         assert_eq!(cells("\u{feff}{}", &Preparation::default()).unwrap(), IndexMap::new());
     }
 
-    /// Gaps take no memory: this would be 40 GB of them.
+    /// Gaps take no memory: these would take 40 GB.
     #[test]
     fn gaps_are_not_filled() {
         let rows: Vec<String> = (0..60_000).map(|i| format!("{{\"x\": 1.5, \"k{i}\": 1}}")).collect();

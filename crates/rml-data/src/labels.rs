@@ -1,6 +1,6 @@
-//! Columns of texts that name classes. Such a column holds numbers, and its table has the text of each number, in the
-//! order in which they were first read. What class a text is depends on the training, so it is said when the column is
-//! bound to its input.
+//! Columns of texts that name classes. Such a column contains numbers, and its table has the text of each number; texts
+//! are numbered in the order in which they are first read. The class of a text depends on the training, so it is
+//! determined when the column is bound to its input.
 
 use std::sync::Arc;
 
@@ -12,20 +12,20 @@ use rml_base::{Diagnostic, suggest, visible_name};
 use crate::columns::{Columns, Elements};
 use crate::malformed::Wrong;
 
-/// That many known classes are named where one is not known.
+/// The most known classes that a message about an unknown one lists.
 const NAMED: usize = 20;
 
-/// Which texts a column takes.
+/// The texts that a column accepts.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(crate) enum Texts {
     /// None.
     #[default]
     Refused,
-    /// Names of classes, unless numbers are classes in this column.
+    /// Names of classes, except texts that are numbers.
     Names,
-    /// Names of classes, however they look: `1` and `true` are names, too.
+    /// Names of classes of any form: `1` and `true` are names, too.
     All,
-    /// Dates, which become seconds. Numbers stay as they are.
+    /// Dates, which become seconds. Numbers are kept.
     Dates,
 }
 
@@ -51,7 +51,7 @@ impl Numbered {
     }
 }
 
-/// Adds the texts of another column to those of this one. Returns the number that each of them has here.
+/// Merges the texts of another column into those of this one. Returns the number of each of its texts in this one.
 pub(crate) fn merged(ours: &mut Vec<String>, theirs: &[String]) -> Vec<i64> {
     let mut all: IndexSet<String> = std::mem::take(ours).into_iter().collect();
     let number = |name: &String| i64::try_from(all.insert_full(name.clone()).0).unwrap_or(i64::MAX);
@@ -60,7 +60,7 @@ pub(crate) fn merged(ours: &mut Vec<String>, theirs: &[String]) -> Vec<i64> {
     numbers
 }
 
-/// Gives elements other numbers.
+/// Renumbers elements.
 pub(crate) fn renumber(elements: &mut Elements, numbers: &[i64]) {
     let Elements::Int(v) = elements else { return };
     for x in v {
@@ -70,17 +70,17 @@ pub(crate) fn renumber(elements: &mut Elements, numbers: &[i64]) {
 }
 
 impl Columns {
-    /// The texts that the numbers of a column stand for, if it holds texts.
+    /// The texts of the numbers of a column, if it contains texts.
     pub fn names(&self, column: &str) -> Option<&[String]> {
         self.names.get(column).map(Vec::as_slice)
     }
 
-    /// The same, as values are printed with them.
+    /// The same, in the form for printing values.
     pub(crate) fn shared_names(&self, column: &str) -> Option<Vec<Arc<str>>> {
         Some(self.names(column)?.iter().map(|name| Arc::from(name.as_str())).collect())
     }
 
-    /// Gives the texts of another table the numbers that they have here. Returns the numbers by column.
+    /// Renumbers the texts of another table to the numbers in this one. Returns the new numbers by column.
     pub(crate) fn number_as_here(&mut self, other: &mut Self) -> Vec<(String, Vec<i64>)> {
         let mut all = Vec::new();
         for (column, theirs) in other.names.iter_mut() {
@@ -96,13 +96,13 @@ impl Columns {
     }
 }
 
-/// Whether a class is called as other values look, so that every cell of a column is a text.
+/// Whether the name of a class looks like another value, so that every cell of its column is a text.
 pub(crate) fn look_like_values(classes: &[String]) -> bool {
     let is_value = |name: &String| name.parse::<f64>().is_ok() || matches!(&**name, "true" | "false");
     classes.iter().any(is_value)
 }
 
-/// A value of an input names no class.
+/// The error that a value of an input is not the name of a class.
 pub(crate) fn unknown_value(input: &str, label: &str, classes: &[String]) -> Diagnostic {
     let what = format!("input `{input}`: `{}` is no known class", visible_name(label));
     let d = Diagnostic::error(codes::UNKNOWN_CLASS, what).note(format!("known are {}", listed(classes)));

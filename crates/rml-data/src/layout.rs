@@ -1,5 +1,5 @@
-//! The windows of a long table: which rows each has. Windows refer to rows, so a row that several windows have is
-//! stored once.
+//! The windows of a long table, with the rows of each. Windows refer to rows, so a row in several windows is stored
+//! once.
 
 mod divide;
 
@@ -12,17 +12,17 @@ use rml_base::memory::{Reservation, bytes_of};
 use crate::columns::Columns;
 use crate::cut::{Cut, Rest};
 
-/// The windows of a long table. A *place* is the number of a row in the order of groups; within a group, rows have the
-/// order of the table.
+/// The windows of a long table. A *place* is the number of a row in the order of groups; within a group, rows are in
+/// the order of the table.
 #[derive(Debug)]
 pub struct Layout {
-    /// How many rows the table has.
+    /// The number of rows of the table.
     rows: usize,
     /// The row at each place, unless all rows of each group follow each other in the table.
     order: Option<Vec<usize>>,
     /// The place of the first row of each window.
     starts: Vec<usize>,
-    /// How many rows each window has, where they differ.
+    /// The number of rows of each window, if they differ.
     lengths: Option<Vec<usize>>,
     /// The rows of the longest window.
     most: usize,
@@ -32,9 +32,9 @@ pub struct Layout {
     series: Vec<usize>,
     /// The rows of the shortest and of the longest series.
     spans: (usize, usize),
-    /// How many rows after the last whole window of a series are in no window.
+    /// The number of rows that are in no window, since they follow the last whole window of a series.
     dropped: usize,
-    /// How many windows consist of the rest of a series.
+    /// The number of windows that consist of the rest of a series.
     shorter: usize,
     cut: Cut,
     #[allow(dead_code, reason = "held, not read")]
@@ -42,7 +42,7 @@ pub struct Layout {
 }
 
 impl Layout {
-    /// No windows yet, of a table with that many rows, in the order of groups if that is not the order of the table.
+    /// No windows yet, for a table with this many rows, in the order of groups if this is not the order of the table.
     pub(crate) fn new(cut: &Cut, rows: usize, order: Option<Vec<usize>>, memory: Reservation) -> Self {
         Self {
             rows,
@@ -60,12 +60,13 @@ impl Layout {
         }
     }
 
-    /// Begins a group, or after the last one, ends it.
+    /// Begins a group; after the last group, ends it.
     pub(crate) fn begin_group(&mut self) {
         self.groups.push(self.starts.len());
     }
 
-    /// Adds the windows of a series; `whole` says whether it ends where its column of ends says so, if there is one.
+    /// Adds the windows of a series. `whole` says whether the series ends where the column of ends says so, if there is
+    /// one.
     pub(crate) fn add(
         &mut self,
         series: Range<usize>,
@@ -78,7 +79,7 @@ impl Layout {
         let (size, stride) = match self.cut.window {
             Some(size) => (size, self.cut.stride.unwrap_or(size)),
             None if whole => (length, length),
-            // Longer than the series, so that all of it is a rest.
+            // This is longer than the series, so all of the series is a rest.
             None => (length + 1, length + 1),
         };
         let count = if length >= size { (length - size) / stride + 1 } else { 0 };
@@ -136,27 +137,27 @@ impl Layout {
         }
     }
 
-    /// How many windows there are.
+    /// The number of windows.
     pub(crate) fn windows(&self) -> usize {
         self.starts.len()
     }
 
-    /// How many rows the table has.
+    /// The number of rows of the table.
     pub(crate) fn rows(&self) -> usize {
         self.rows
     }
 
-    /// How many rows the longest window has.
+    /// The number of rows of the longest window.
     pub(crate) fn most(&self) -> usize {
         self.most
     }
 
-    /// How many rows each window has, where they differ.
+    /// The number of rows of each window, if they differ.
     pub(crate) fn lengths(&self) -> Option<&[usize]> {
         self.lengths.as_deref()
     }
 
-    /// How many rows a window has.
+    /// The number of rows of a window.
     fn length(&self, window: usize) -> usize {
         self.lengths.as_ref().map_or(self.most, |lengths| lengths[window])
     }
@@ -171,7 +172,7 @@ impl Layout {
         self.row_at(self.starts[window] + cycle)
     }
 
-    /// How many series there are.
+    /// The number of series.
     pub(crate) fn series(&self) -> usize {
         self.series.len()
     }
@@ -186,12 +187,12 @@ impl Layout {
         self.order.as_ref().map_or(place, |order| order[place])
     }
 
-    /// How it was cut.
+    /// The cut that made it.
     pub(crate) fn cut(&self) -> &Cut {
         &self.cut
     }
 
-    /// What is worth knowing about the windows.
+    /// Notes about the windows.
     pub(crate) fn notes(&self) -> Vec<String> {
         let count = self.series.len();
         let span = match self.spans {

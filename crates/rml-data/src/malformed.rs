@@ -6,7 +6,7 @@ use rml_base::codes::run as codes;
 use rml_base::memory::Shortage;
 use rml_base::{Code, Diagnostic, visible_name};
 
-/// A table has at most that many columns; what has more is something else.
+/// The most columns of a table; a file with more is probably not a table.
 pub(crate) const MAX_COLUMNS: usize = 1 << 16;
 
 pub(crate) fn too_many_columns() -> Malformed {
@@ -16,11 +16,11 @@ pub(crate) fn too_many_columns() -> Malformed {
 /// Why a cell cannot be read.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Wrong {
-    /// Its elements are of no type that inputs have, in words.
+    /// Its elements have no type that inputs can have; the text describes it.
     Text(String),
-    /// Its shape is not that of other cells, in words.
+    /// Its shape differs from that of other cells; the text describes it.
     Shape(String),
-    /// It does not fit into the memory.
+    /// There is not enough memory for it.
     Memory(Shortage),
 }
 
@@ -42,7 +42,7 @@ impl From<Shortage> for Wrong {
     }
 }
 
-/// The text of a file, without the byte order mark that may stand before it.
+/// The text of a file, without a byte order mark at its start.
 pub(crate) fn text(bytes: &[u8]) -> Result<&str, Malformed> {
     let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
     std::str::from_utf8(bytes).map_err(|e| {
@@ -62,7 +62,7 @@ pub(crate) fn line_column(text: &str, at: usize) -> (usize, usize) {
     (before.matches('\n').count() + 1, line.chars().count() + 1)
 }
 
-/// What is wrong with a file, before its name is known.
+/// A fault of a file whose name is not known yet.
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) struct Malformed {
     pub(crate) code: Code,
@@ -86,24 +86,24 @@ impl Malformed {
         Self::of(codes::DATA_TOO_LARGE, what)
     }
 
-    /// Elements that no input takes.
+    /// A fault: elements that no input can use.
     pub(crate) fn of_type(what: impl Into<String>) -> Self {
         Self::of(codes::DATA_TYPE, what)
     }
 
-    /// Rows that do not fit each other.
+    /// A fault: rows that do not fit together.
     pub(crate) fn of_shape(what: impl Into<String>) -> Self {
         Self::of(codes::DATA_SHAPE, what)
     }
 
-    /// A file without a line that counts.
+    /// A fault: a file that is empty except for blank lines and comments.
     pub(crate) fn empty() -> Self {
         Self::of(codes::EMPTY_DATA, "the file is empty")
             .note("expected a line of names, and a line for each row")
             .help("check that the program that wrote the file came to its end, or name another file")
     }
 
-    /// A column that one file lacks.
+    /// A fault: a column that one file lacks.
     pub(crate) fn lacking(what: impl Into<String>) -> Self {
         Self::of(codes::MISSING_COLUMN, what)
     }
@@ -118,10 +118,10 @@ impl Malformed {
         self
     }
 
-    /// Why a column of that name has no more cells: one of them cannot be read.
+    /// Why a column ends at a cell that cannot be read.
     ///
     /// # Errors
-    /// Too little memory, which is no fault of the column.
+    /// Too little memory, which is not a fault of the column.
     pub(crate) fn in_cell(name: &str, wrong: Wrong) -> Result<Self, Self> {
         match wrong {
             Wrong::Text(why) => Ok(Self::of_type(why)),
@@ -132,7 +132,7 @@ impl Malformed {
         }
     }
 
-    /// A finding of its own.
+    /// A fault made of a diagnostic.
     pub(crate) fn short(d: Diagnostic) -> Self {
         Self { code: d.code, what: d.message, place: None, notes: d.notes, help: d.help }
     }
@@ -142,30 +142,30 @@ impl Malformed {
         Self { place: Some(line_column(text, at)), ..self }
     }
 
-    /// The same, in that line and column.
+    /// The same, at this line and column.
     pub(crate) fn in_line(self, line: usize, column: usize) -> Self {
         Self { place: Some((line, column)), ..self }
     }
 
-    /// The same, in a row by its number.
+    /// The same, in the row with this number.
     pub(crate) fn in_row(mut self, row: usize) -> Self {
         self.what = format!("row {row}: {}", self.what);
         self
     }
 
-    /// The same, of an array of that name.
+    /// The same, in the array with this name.
     pub(crate) fn in_array(mut self, name: &str) -> Self {
         self.what = format!("array `{}`: {}", visible_name(name), self.what);
         self
     }
 
-    /// The same of a text that stands below that many other lines.
+    /// The same, for a text after `lines` other lines.
     pub(crate) fn below(mut self, lines: usize) -> Self {
         self.place = self.place.map(|(line, column)| (line + lines, column));
         self
     }
 
-    /// What is wrong, and where.
+    /// The fault with its place.
     pub(crate) fn what(&self) -> String {
         match self.place {
             Some((line, column)) => format!("line {line}, column {column}: {}", self.what),
@@ -181,11 +181,11 @@ impl Malformed {
     }
 }
 
-/// A list lacks an element.
+/// The finding that a list lacks an element.
 pub(crate) const GAP: &str = "some elements are absent here, others not: `null` in a list";
 
-/// Why an entry of a file feeds no input. It is harmless unless a program asks for the entry. Displays as the reason,
-/// with its place.
+/// Why an entry of a file cannot feed an input. This is harmless unless a program asks for the entry. Displays as the
+/// reason, with its place.
 ///
 /// ```
 /// # use rml_data as rml;
@@ -197,7 +197,7 @@ pub(crate) const GAP: &str = "some elements are absent here, others not: `null` 
 #[derive(Clone, PartialEq, Debug)]
 pub struct Unusable {
     finding: Box<Malformed>,
-    /// The file, where the data has several; empty if the reason says it.
+    /// The file, if the data has several; empty if the reason names it.
     file: Option<String>,
 }
 
@@ -207,7 +207,7 @@ impl From<Malformed> for Unusable {
     }
 }
 
-/// Elements that no input takes, in words.
+/// Elements that no input can use, as this text describes.
 impl From<String> for Unusable {
     fn from(why: String) -> Self {
         Malformed::of_type(why).into()
@@ -229,21 +229,21 @@ impl Unusable {
         Self { finding: Box::new(finding), file: Some(String::new()) }
     }
 
-    /// Says in which file the entry is, unless it is known.
+    /// Adds the file of the entry, unless it is known.
     pub(crate) fn name_file(&mut self, file: &str) {
         if !file.is_empty() {
             self.file.get_or_insert_with(|| file.to_owned());
         }
     }
 
-    /// Its place is in a text that stands below that many other lines.
+    /// Moves its place down by the number of lines before its text.
     pub(crate) fn count_above(&mut self, lines: usize) {
         if let Some((line, _)) = &mut self.finding.place {
             *line += lines;
         }
     }
 
-    /// Whether its rows do not fit each other.
+    /// Whether its rows do not fit together.
     pub(crate) fn is_misshapen(&self) -> bool {
         self.finding.code == codes::DATA_SHAPE
     }
@@ -253,7 +253,7 @@ impl Unusable {
         self.finding.code == codes::MISSING_COLUMN && self.file.as_deref() != Some("")
     }
 
-    /// An input asks for the entry: `what` says so.
+    /// The error if an input asks for the entry, as `what` describes.
     pub fn refused(&self, what: String) -> Diagnostic {
         let mut d = Diagnostic::error(self.finding.code, what).note(self.to_string());
         d.notes.extend(self.finding.notes.iter().cloned());

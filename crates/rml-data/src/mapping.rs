@@ -1,4 +1,4 @@
-//! Which columns feed which inputs, where the names differ or an input takes several columns.
+//! Maps columns to inputs, if their names differ or an input has several columns.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -16,7 +16,7 @@ use crate::labels;
 use crate::malformed::Malformed;
 use crate::parts::{Named, Part, counts, parts};
 
-/// Which columns feed which inputs. Inputs that are not named take the columns of their names.
+/// The columns of inputs. An input that is not named gets the columns of its own name.
 ///
 /// ```
 /// # use rml_base::Error;
@@ -42,22 +42,22 @@ pub struct ColumnMapping {
 /// The index of a column, and which part of its dates is read, if any.
 pub(crate) type Field = (usize, Option<Aspect>);
 
-/// An input, the places of its columns, and whether it takes one column alone.
+/// An input, the places of its columns, and whether it is fed by a single column.
 type Fed<'m> = (&'m str, Vec<Field>, bool);
 
 /// A mapping, applied to a table.
 #[derive(Default)]
 pub(crate) struct Resolved<'m> {
     pub(crate) fed: Vec<Fed<'m>>,
-    /// Inputs whose columns the table lacks, where it may.
+    /// Inputs whose columns the table lacks although they were recorded, with the reason.
     pub(crate) lacking: Vec<(&'m str, Malformed)>,
     /// The columns of each input by their names, without ranges.
     pub(crate) named: Named,
 }
 
 impl ColumnMapping {
-    /// Reads `input=column`, `input=first,second`, `input=first..last`, and for dates `input=hour(column)`. A name that
-    /// has a comma or two points stands in quotes, and so does one that looks like `hour(..)`.
+    /// Parses `input=column`, `input=first,second`, `input=first..last`, and for dates `input=hour(column)`. A name
+    /// that contains a comma or `..`, or that looks like `hour(..)`, must be quoted.
     ///
     /// # Errors
     /// A text of another form; an input that is named twice.
@@ -78,12 +78,12 @@ impl ColumnMapping {
         Ok(Self { inputs: all, recorded: BTreeSet::new() })
     }
 
-    /// Whether it says nothing.
+    /// Whether it is empty.
     pub(crate) fn is_empty(&self) -> bool {
         self.inputs.is_empty()
     }
 
-    /// Whether a column may feed that input, judged by names only.
+    /// Whether a column may feed this input, judged only by names.
     pub(crate) fn gives(&self, column: &str, input: &str) -> bool {
         let feeds = |part: &Part| match part {
             Part::One(name) | Part::Date(_, name) => name == column,
@@ -92,7 +92,7 @@ impl ColumnMapping {
         self.inputs.get(input).is_some_and(|parts| parts.iter().any(feeds))
     }
 
-    /// Whether a column feeds an input by its own name, and not by a range.
+    /// Whether a column feeds an input by its own name, not by a range.
     pub(crate) fn names_alone(&self, column: &str, input: &str) -> bool {
         let is_it = |part: &Part| part.is_column() && part.names().any(|name| name == column);
         self.inputs.get(input).is_some_and(|parts| parts.iter().any(is_it))
@@ -105,7 +105,7 @@ impl ColumnMapping {
             .is_some_and(|parts| parts.iter().flat_map(Part::names).any(|name| name == column))
     }
 
-    /// The same with the inputs of that of a training, where this one does not name them.
+    /// The same, with the inputs of another mapping that this one does not name.
     pub(crate) fn or(mut self, other: Self) -> Self {
         for (input, parts) in other.inputs {
             if !self.inputs.contains_key(&input) {
@@ -116,7 +116,7 @@ impl ColumnMapping {
         self
     }
 
-    /// The same with the names that a table has for the columns of its ranges.
+    /// The same, with ranges replaced by the names of their columns in a table.
     pub(crate) fn named_in(mut self, table: &Columns) -> Self {
         for (input, parts) in &mut self.inputs {
             if let Some(named) = table.resolved.get(input) {
@@ -140,7 +140,7 @@ impl ColumnMapping {
         self.inputs.keys().map(String::as_str)
     }
 
-    /// Whether a column may feed an input, as far as its name says it.
+    /// Whether a column may feed an input, judged only by its name.
     pub(crate) fn uses(&self, column: &str) -> bool {
         self.inputs.values().flatten().any(|part| match part {
             Part::One(name) | Part::Date(_, name) => name == column,
@@ -148,14 +148,14 @@ impl ColumnMapping {
         })
     }
 
-    /// Whether an input reads dates of a column.
+    /// Whether an input reads a property of the dates in a column.
     pub(crate) fn reads_dates(&self, column: &str) -> bool {
         let is_it = |part: &Part| part.aspect().is_some() && part.names().any(|name| name == column);
         self.inputs.values().flatten().any(is_it)
     }
 
-    /// For each input that is named: the places of its columns among all names, and whether it takes one column alone.
-    /// `places` says which have a name.
+    /// For each named input: the places of its columns among all names, and whether it is fed by a single column.
+    /// `places` returns the places with a name.
     ///
     /// # Errors
     /// A column that does not exist; a range from a later column to an earlier one.
@@ -180,8 +180,8 @@ impl ColumnMapping {
             for part in parts {
                 let places = part.places(input, &places)?;
                 match part {
-                    // One column of a range is a vector, and by its name alone it would be none. A name that several
-                    // columns have is none of one.
+                    // A range of one column is a vector, which a single name would not be. A name shared by several
+                    // columns identifies none of them.
                     Part::Range(_, _)
                         if places.len() > 1 && places.iter().all(|place| counts.is_one(names, *place)) =>
                     {
@@ -199,10 +199,10 @@ impl ColumnMapping {
         Ok(resolved)
     }
 
-    /// Gives inputs their columns in a table that was read with other names.
+    /// Assigns the columns of a table to inputs of other names.
     ///
     /// # Errors
-    /// A column that does not exist, or columns that are no vector together.
+    /// A column that does not exist, or columns that cannot be combined to a vector.
     pub(crate) fn apply(&self, table: &mut Columns) -> Result<(), Malformed> {
         let names: Vec<String> = table.columns.keys().chain(table.unusable.keys()).cloned().collect();
         let names: Vec<&str> = names.iter().map(String::as_str).collect();
@@ -250,14 +250,14 @@ fn unread(text: &str) -> Error {
         .into()
 }
 
-/// The names of the columns of a file.
+/// The names of the columns of a file, for messages.
 fn listed(names: &[&str]) -> String {
     let shown = names.iter().take(20).map(|name| format!("`{}`", visible_name(name))).collect::<Vec<_>>();
     let more = if names.len() > 20 { ", .." } else { "" };
     format!("the file has {}{more}", shown.join(", "))
 }
 
-/// Data lacks a column that fed an input in the training.
+/// The finding that data lacks a column that fed an input in the training.
 fn not_as_trained((input, parts): (&str, &[Part]), name: &str, names: &[&str]) -> Malformed {
     let what = format!("the training took it from column `{}`, which the file lacks", visible_name(name));
     let why = Malformed::lacking(what).note(listed(names));
@@ -290,7 +290,7 @@ fn has_own(input: &str, names: &[&str]) -> bool {
     names.iter().any(is_own)
 }
 
-/// How to read the column of the input's own name.
+/// Advice on how to read the column of the input's own name.
 fn own(input: &str) -> String {
     format!("to read the column of the input's own name: `--columns '{input}={input}'`")
 }
@@ -325,7 +325,7 @@ fn no_column(input: &str, name: &str, names: &[&str]) -> Malformed {
     }
 }
 
-/// The column of an input, of columns of a table; `names` get the texts that its numbers stand for.
+/// The column of an input, combined from columns of a table; `names` receives the texts of its numbers.
 fn combined(
     table: &Columns,
     of: &[(&str, Option<Aspect>)],
@@ -347,7 +347,7 @@ fn combined(
     stacked(&columns.iter().collect::<Vec<_>>())
 }
 
-/// A column with numbers of texts that are the same in several ones.
+/// A column of texts with its numbers replaced by those of texts shared by several columns.
 fn renumbered(mut column: Column, own: Option<&[String]>, names: &mut Option<Vec<String>>) -> Column {
     if let Some(own) = own {
         let numbers = labels::merged(names.get_or_insert_default(), own);
@@ -356,7 +356,7 @@ fn renumbered(mut column: Column, own: Option<&[String]>, names: &mut Option<Vec
     column
 }
 
-/// A vector for each row, of columns with a single value for each.
+/// A vector for each row, from columns with a single value per row.
 fn stacked(columns: &[&Column]) -> Result<Column, Malformed> {
     let first = columns.first().copied().cloned().ok_or_else(|| Malformed::lacking("no column is named"))?;
     let is_single = |column: &&&Column| column.shape.rank() == 1;
@@ -383,7 +383,7 @@ fn stacked(columns: &[&Column]) -> Result<Column, Malformed> {
     Ok(Column { shape: Shape::new(&[first.rows(), k]), elements, present: first.present })
 }
 
-/// Elements of several columns, one after the other, in a type that has all of them.
+/// Concatenates the elements of several columns in a type that can represent all of them.
 trait Joined: Iterator<Item = Elements> + Sized {
     fn reduce_joined(mut self) -> Option<Elements> {
         let first = self.next()?;
@@ -393,7 +393,7 @@ trait Joined: Iterator<Item = Elements> + Sized {
 
 impl<I: Iterator<Item = Elements>> Joined for I {}
 
-/// Columns of `n` elements as rows of `k`.
+/// Transposes columns of `n` elements to rows of `k`.
 fn turned<T: Copy>(columns: &[T], n: usize, k: usize) -> Vec<T> {
     (0..n).flat_map(|row| (0..k).map(move |column| columns[column * n + row])).collect()
 }
@@ -439,7 +439,7 @@ mod tests {
         assert!(error.contains("no column `hours(date)`"), "{error}");
         let table = read("date\nyesterday\n", Format::Csv, &["x=hour(date)"]).unwrap();
         assert!(table.unusable["x"].to_string().contains("`yesterday` is no date"));
-        // A column may be called so; then its name is in quotes.
+        // A column may have this name; then its name is quoted.
         let table = read("hour(date)\n7\n", Format::Csv, &["x=\"hour(date)\""]).unwrap();
         assert_eq!(table.columns["x"].elements, Elements::Int(vec![7]));
     }

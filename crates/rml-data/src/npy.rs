@@ -1,4 +1,4 @@
-//! One NumPy array (`.npy`): a strict reader of the header that numeric arrays have, and of their elements.
+//! A NumPy array (`.npy`): a strict reader for the header of numeric arrays, and for their elements.
 
 use rml_base::memory::bytes_of;
 use rml_ir::Shape;
@@ -7,25 +7,25 @@ use crate::columns::{Column, Elements};
 use crate::half::F16;
 use crate::malformed::Malformed;
 
-/// A header longer than this is not that of a numeric array.
+/// The longest header; that of a numeric array is never longer.
 const MAX_HEADER: usize = 1 << 16;
-/// NumPy has no arrays of more dimensions.
+/// The most dimensions of an array, as in NumPy.
 const MAX_RANK: usize = 64;
 
-/// What a header says.
+/// The content of a header.
 #[derive(Debug, PartialEq)]
 pub(crate) struct Header {
-    /// The type of the elements, as in `<f4`; `None` if it is not a plain one.
+    /// The type of the elements, such as `<f4`; `None` if it is not a plain type.
     pub(crate) descr: Option<String>,
-    /// Whether the first index runs fastest.
+    /// Whether the first index varies fastest.
     pub(crate) fortran: bool,
     /// The dimensions.
     pub(crate) shape: Vec<usize>,
-    /// Where the elements begin.
+    /// The position of the first element.
     pub(crate) data: usize,
 }
 
-/// How elements are stored.
+/// The storage of elements.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Stored {
     Bool,
@@ -43,7 +43,7 @@ impl Stored {
     }
 }
 
-/// How many bytes the header takes in all, from the first bytes of a file.
+/// The length of the header in bytes, from the first bytes of a file.
 pub(crate) fn header_len(start: &[u8]) -> Result<usize, Malformed> {
     let not_npy = || {
         Malformed::new("not a NumPy array: the file does not begin with `\\x93NUMPY`")
@@ -83,7 +83,7 @@ pub(crate) fn header(bytes: &[u8]) -> Result<Header, Malformed> {
             "descr" if scan.0.starts_with(['\'', '"']) => {
                 descr = Some(scan.string().ok_or_else(|| bad("`descr` has no end"))?.to_owned());
             }
-            // A record type; nothing after it matters, since its arrays cannot be columns.
+            // A record type; the rest does not matter, since its arrays cannot be columns.
             "descr" => return Ok(Header { descr: None, fortran: false, shape: Vec::new(), data: end }),
             "fortran_order" => {
                 fortran = Some(scan.truth().ok_or_else(|| bad("`fortran_order` is no truth value"))?);
@@ -155,7 +155,7 @@ impl<'a> Scan<'a> {
     }
 }
 
-/// The storage and byte order that `<f4` and the like name.
+/// The storage and byte order of a type such as `<f4`.
 fn stored(descr: &str) -> Option<(Stored, bool)> {
     let mut chars = descr.chars();
     let big = match chars.next()? {
@@ -175,7 +175,7 @@ fn stored(descr: &str) -> Option<(Stored, bool)> {
     Some((stored, big))
 }
 
-/// A description of elements that no input accepts.
+/// A description of elements that no input can use.
 fn foreign(descr: &str) -> &'static str {
     match descr.trim_start_matches(['<', '>', '|', '=']).chars().next() {
         Some('O') => " (Python objects, as from rows of different lengths: fill the rows up to one length)",
@@ -187,14 +187,15 @@ fn foreign(descr: &str) -> &'static str {
 }
 
 impl Header {
-    /// How many bytes the elements take; `Err` = why the array cannot be a column.
+    /// The size of the elements in bytes; `Err` = why the array cannot be a column.
     pub(crate) fn data_bytes(&self) -> Result<Option<u64>, String> {
         let Some(descr) = &self.descr else { return Err("its elements are records".into()) };
         let Some((stored, _)) = stored(descr) else {
             let what = foreign(descr);
             return Err(format!("elements of type `{descr}`{what} are neither numbers nor truth values"));
         };
-        // An array without elements must have dimensions that can be walked, and be written with elements of any type.
+        // The dimensions of an array without elements must still be small enough to iterate over, and to be written for
+        // any type.
         let empty = self.shape.contains(&0);
         let size = if empty { 8 } else { stored.size() as u64 };
         let extents = self.shape.iter().filter(|d| **d > 0);
@@ -203,7 +204,7 @@ impl Header {
         Ok(total.filter(|_| self.shape.len() <= 32))
     }
 
-    /// How many bytes the elements take once they are read.
+    /// The size of the elements in memory, in bytes.
     pub(crate) fn bytes(&self) -> u64 {
         let size = match self.descr.as_deref().and_then(stored) {
             None => 0,
@@ -214,15 +215,15 @@ impl Header {
         bytes_of(self.shape.iter().product(), size)
     }
 
-    /// How many bytes an element takes, if the elements can be read in pieces: they stand row by row, and each piece
-    /// alone says about what kind they are.
+    /// The size of an element in bytes, if the elements can be read in pieces: they are stored row by row, and the kind
+    /// of each piece can be told without the others.
     pub(crate) fn in_pieces(&self) -> Option<usize> {
         let (stored, _) = self.descr.as_deref().and_then(stored)?;
         let is_plain = stored != Stored::Uint(8) && !(self.fortran && self.shape.len() > 1);
         is_plain.then(|| stored.size())
     }
 
-    /// Reads a piece of the elements, of which the first is that number.
+    /// Reads a piece of the elements, which starts with element number `first`.
     ///
     /// `Err` = why the array cannot be a column.
     pub(crate) fn piece(&self, bytes: &[u8], first: usize) -> Result<Elements, String> {
@@ -232,7 +233,7 @@ impl Header {
         }
     }
 
-    /// Reads the elements, `bytes` being exactly those that [`Header::data_bytes`] counts.
+    /// Reads the elements from `bytes`, which has the size of [`Header::data_bytes`].
     ///
     /// `Err` = why the array cannot be a column.
     pub(crate) fn column(&self, bytes: &[u8]) -> Result<Column, String> {
@@ -254,9 +255,9 @@ impl Header {
     }
 }
 
-/// The elements that bytes are, of which the first is that number.
+/// The elements in these bytes, starting with element number `first`.
 fn elements(bytes: &[u8], first: usize, stored: Stored, big: bool) -> Result<Elements, String> {
-    /// Elements of `N` bytes in their order, as little-endian ones.
+    /// Elements of `N` bytes each, converted to little-endian order.
     fn each<const N: usize, T>(bytes: &[u8], big: bool, f: impl Fn([u8; N]) -> T) -> Vec<T> {
         let (chunks, _) = bytes.as_chunks::<N>();
         chunks
@@ -291,7 +292,7 @@ fn elements(bytes: &[u8], first: usize, stored: Stored, big: bool) -> Result<Ele
     })
 }
 
-/// Integers, or, if one of them is larger than integers are, numbers of the same value.
+/// Integers; or, if one of them is too large, numbers of the same value.
 fn unsigned(v: &[u64]) -> Result<Elements, String> {
     if let Ok(ints) = v.iter().map(|i| i64::try_from(*i)).collect() {
         return Ok(Elements::Int(ints));
@@ -346,13 +347,13 @@ pub(crate) fn raw(elements: &Elements) -> (&'static str, Vec<u8>) {
     }
 }
 
-/// The elements that [`raw`] made bytes of.
+/// The elements from the bytes that [`raw`] returned.
 pub(crate) fn of_raw(descr: &str, bytes: &[u8]) -> Elements {
     let read = stored(descr).and_then(|(stored, big)| elements(bytes, 0, stored, big).ok());
     read.unwrap_or_else(|| Elements::Int(Vec::new()))
 }
 
-/// How many bytes an element of that type has.
+/// The size in bytes of an element of this type.
 pub(crate) fn size(descr: &str) -> usize {
     stored(descr).map_or(0, |(stored, _)| stored.size())
 }

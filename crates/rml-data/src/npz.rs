@@ -15,27 +15,27 @@ use crate::malformed::Malformed;
 use crate::npy::{self, Header};
 use crate::selection::{self, Selection};
 
-/// All arrays of an archive may unpack to this much, whatever its size.
+/// All arrays of an archive together may unpack to this size, whatever the size of the archive.
 const ALWAYS_ALLOWED: u64 = 1 << 30;
-/// Larger archives may unpack to this many times their size. Real data seldom does; archives made to fill a memory do.
+/// A larger archive may unpack to this many times its size. Real data seldom does; archives made to fill the memory do.
 const EXPANSION: u64 = 64;
-/// An entry of this extension is an array.
+/// The extension of an entry that is an array.
 const EXTENSION: &str = ".npy";
-/// The record at the end of an archive begins within that many bytes.
+/// The record at the end of an archive starts within this many bytes before its end.
 const MAX_END: u64 = 1 << 17;
-/// More arrays than this are no data set.
+/// The most arrays of an archive; a data set never has more.
 const MAX_ARRAYS: usize = 4096;
 
-/// How many bytes a piece of an array has, and what takes its elements, with the name of the array.
+/// The size of a piece of an array in bytes, and a callback for its elements and the name of the array.
 pub(crate) type Put<'p> = (usize, &'p mut dyn FnMut(&str, &Elements) -> Result<(), Malformed>);
 
-/// Reads the numeric arrays that are selected.
+/// Reads the selected numeric arrays.
 pub(crate) fn read(bytes: &[u8], selection: &Selection) -> Result<Columns, Malformed> {
     read_limited(bytes, selection, limit(bytes.len() as u64))
 }
 
-/// The same of an archive that is so long. The elements of those that can be read in pieces go to
-/// `put`, and are not in the columns.
+/// The same for an archive of this length. The elements of arrays that can be read in pieces are passed to `put`, and
+/// are not in the columns.
 pub(crate) fn read_in_pieces(
     mut from: impl Read + Seek,
     length: u64,
@@ -49,7 +49,7 @@ pub(crate) fn read_in_pieces(
     arrays(from, &end, selection, limit(length), Some(put))
 }
 
-/// What an archive of that length may unpack to.
+/// The size to which an archive of this length may unpack.
 fn limit(length: u64) -> u64 {
     ALWAYS_ALLOWED.max(length.saturating_mul(EXPANSION))
 }
@@ -58,7 +58,7 @@ fn read_limited(bytes: &[u8], selection: &Selection, limit: u64) -> Result<Colum
     arrays(Cursor::new(bytes), bytes, selection, limit, None)
 }
 
-/// Reads an archive; `end` has its last bytes.
+/// Reads an archive; `end` contains its last bytes.
 fn arrays(
     from: impl Read + Seek,
     end: &[u8],
@@ -107,24 +107,24 @@ fn arrays(
     Ok(columns)
 }
 
-/// An array whose elements no input takes.
+/// The fault of an array whose elements no input can use.
 pub(crate) fn no_numbers(why: String) -> Malformed {
     Malformed::of_type(why).help("store numbers (in NumPy: dtype float64 or int64) or truth values")
 }
 
-/// How many entries the directory of an archive counts, by its end record; `None` where that is too short to say. The
-/// reader keeps one entry of each name.
+/// The number of entries in the directory of an archive, by its end record; `None` if the record's count is saturated
+/// or missing. The reader keeps one entry of each name.
 fn counted(bytes: &[u8]) -> Option<usize> {
     let end = bytes.windows(4).rposition(|w| w == b"PK\x05\x06")?;
     let count = u16::from_le_bytes([*bytes.get(end + 10)?, *bytes.get(end + 11)?]);
     (count < u16::MAX).then_some(count.into())
 }
 
-/// The same of one array.
+/// The same for a single array.
 pub(crate) type Piece<'p> = (usize, &'p mut dyn FnMut(&Elements) -> Result<(), Malformed>);
 
-/// Reads the one array of a file of that length. The elements of one that can be read in pieces go to `put`, and are
-/// not in the column.
+/// Reads the array of a file of this length. If it can be read in pieces, its elements are passed to `put`, and are not
+/// in the column.
 pub(crate) fn single(
     mut from: impl Read,
     length: u64,
@@ -135,7 +135,7 @@ pub(crate) fn single(
 }
 
 /// Reads one array of `size` bytes, of which at most `left` may be unpacked. `Ok(Err(_))` = why it cannot be a column.
-/// The elements go to `put`, if there is one and they can be read in pieces.
+/// If `put` is given and the elements can be read in pieces, they are passed to it.
 fn array(
     entry: &mut dyn Read,
     size: u64,
@@ -186,15 +186,15 @@ fn array(
     if data.len() as u64 != declared {
         return Err(Malformed::new(format!("{} of {declared} bytes of elements are present", data.len())));
     }
-    // the archive compares its checksum when the end of an entry is read, not before
+    // the archive compares its checksum only when the end of an entry is read
     if !take(entry, 1)?.is_empty() {
         return Err(Malformed::new(format!("there is more than its {declared} bytes of elements")));
     }
     Ok(header.column(&data))
 }
 
-/// Reads the elements of an array in pieces. `declared` bytes of elements are declared, `width` bytes each; `piece`
-/// holds those that are already read.
+/// Reads the elements of an array in pieces. The header declares `declared` bytes of elements, `width` bytes each;
+/// `piece` contains those that have been read already.
 fn in_pieces(
     entry: &mut dyn Read,
     header: &Header,
@@ -203,7 +203,7 @@ fn in_pieces(
     (piece_bytes, put): Piece<'_>,
 ) -> Result<Result<Column, String>, Malformed> {
     let whole = ((piece_bytes / width).max(1) * width) as u64;
-    // Elements that cannot be a column are read, too, because their bytes may be damaged.
+    // Elements that cannot be a column are read, too, since their bytes may be damaged.
     let mut none = header.piece(&[], 0);
     let (mut done, mut first) = (0, 0);
     while done < declared {
@@ -225,14 +225,14 @@ fn in_pieces(
         done += wanted;
         piece.clear();
     }
-    // the archive compares its checksum when the end of an entry is read, not before
+    // the archive compares its checksum only when the end of an entry is read
     if !piece.is_empty() || !take(entry, 1)?.is_empty() {
         return Err(Malformed::new(format!("there is more than its {declared} bytes of elements")));
     }
     Ok(none.map(|none| Column { shape: Shape::new(&header.shape), elements: none, present: None }))
 }
 
-/// At most `n` bytes; memory grows with what arrives, not with what is declared.
+/// Reads at most `n` bytes; memory grows with the bytes that arrive, not with the declared size.
 fn take(entry: &mut dyn Read, n: u64) -> Result<Vec<u8>, Malformed> {
     let mut out = Vec::new();
     entry
@@ -242,7 +242,7 @@ fn take(entry: &mut dyn Read, n: u64) -> Result<Vec<u8>, Malformed> {
     Ok(out)
 }
 
-/// The column `lengths` of sequences of different lengths, whose cells stand one after the other, if there are such.
+/// The column `lengths` for concatenated sequences of different lengths, if there are any.
 fn shared_lengths(columns: &Columns) -> Result<Option<Column>, Malformed> {
     let Some((name, lengths)) = columns.lengths.first() else { return Ok(None) };
     let what = match columns.lengths.iter().find(|(_, others)| *others != lengths) {
@@ -263,8 +263,8 @@ fn shared_lengths(columns: &Columns) -> Result<Option<Column>, Malformed> {
         .help("write JSON instead"))
 }
 
-/// All columns as an archive. Sequences of different lengths stand one after the other, and a column `lengths` says how
-/// long they are. The names of the values of a column `y` are in `y.names`, unless a column has that name.
+/// All columns as an archive. Sequences of different lengths are concatenated, and a column `lengths` has their
+/// lengths. The names of the values of a column `y` are in `y.names`, unless a column has this name.
 pub(crate) fn write(columns: &Columns) -> Result<Vec<u8>, Malformed> {
     if let Some((name, _)) = columns.columns.iter().find(|(_, c)| c.present.is_some()) {
         return Err(Malformed::new(format!(
@@ -359,7 +359,7 @@ mod tests {
         assert!(read(&bytes, &Selection::all()).unwrap_err().what().contains("the same name"));
     }
 
-    /// Damaged archives give errors or what was there, never a panic nor other values.
+    /// Damaged archives cause errors or have their original content; they never cause a panic or other values.
     #[test]
     fn damage_is_found() {
         let sample = sample();

@@ -1,5 +1,5 @@
-//! Data that may be larger than the memory: the elements of all columns in a temporary file, read where they are asked
-//! for.
+//! Data that may be larger than memory: the elements of all columns are in a temporary file, and are read when they are
+//! needed.
 
 use std::ops::Range;
 use std::path::Path;
@@ -15,8 +15,8 @@ use crate::pieces::{self, PIECE};
 use crate::selection::Selection;
 use crate::stored::{AT_ONCE, Stored};
 
-/// A table of columns whose elements are in a temporary file. In memory are the names, the shapes, a number for each
-/// row of a column with gaps or of sequences, and the column `lengths`. Cheap to clone.
+/// A table of columns whose elements are in a temporary file. Only the names, the shapes, one number for each row of a
+/// column with gaps or sequences, and the column `lengths` are in memory. Cheap to clone.
 ///
 /// ```
 /// # use rml_data as rml;
@@ -40,7 +40,7 @@ struct Inner {
     scratch: Scratch,
 }
 
-/// What trains and infers from: [`Columns`], or data [`OnDisk`]. Both give the same bits.
+/// Data for training and inference: [`Columns`], or data [`OnDisk`]. Both give the same bits.
 ///
 /// ```
 /// # use rml_data as rml;
@@ -56,30 +56,30 @@ struct Inner {
 /// # Ok(()) }
 /// ```
 pub trait Dataset: std::fmt::Debug + Send + Sync {
-    /// The columns; of data on disk without their elements.
+    /// The columns; for data on disk, without their elements.
     #[doc(hidden)]
     fn table(&self) -> &Columns;
 
-    /// Where elements are that are not in memory.
+    /// The elements that are not in memory, if there are any.
     #[doc(hidden)]
     fn on_disk(&self) -> Option<&OnDisk>;
 
-    /// The windows, if the rows of a long table were cut into such.
+    /// The windows, if they were cut from the rows of a long table.
     #[doc(hidden)]
     fn layout(&self) -> Option<&Arc<Layout>> {
         None
     }
 
-    /// How many windows there may be.
+    /// The maximal number of windows.
     #[doc(hidden)]
     fn most_windows(&self) -> usize {
         self.layout().map_or_else(|| self.table().most_rows(), |layout| layout.windows())
     }
 
-    /// Gives all elements of a column, piece by piece.
+    /// Passes all elements of a column to `each`, piece by piece.
     ///
     /// # Errors
-    /// They cannot be read.
+    /// The elements cannot be read.
     #[doc(hidden)]
     fn for_each(&self, name: &str, each: &mut dyn FnMut(&Elements)) -> Result<(), Diagnostic> {
         match self.on_disk().filter(|disk| disk.has(name)) {
@@ -114,8 +114,8 @@ impl Dataset for OnDisk {
 
 impl OnDisk {
     /// As [`Columns::read_all`], with the elements in a temporary file. Files are read in pieces: JSON lines and CSV by
-    /// lines, arrays of npz by elements. A JSON document is read as a whole, and so is an array in Fortran order or of
-    /// unsigned integers of 64 bits.
+    /// lines, arrays of npz by elements. JSON documents, and arrays in Fortran order or of unsigned 64-bit integers,
+    /// are read as a whole.
     ///
     /// # Errors
     /// As [`Columns::read_all`]; a temporary file that cannot be written.
@@ -123,7 +123,7 @@ impl OnDisk {
         Self::read_selected(paths, &Selection::all())
     }
 
-    /// As [`OnDisk::read_all`], of the columns that are selected.
+    /// As [`OnDisk::read_all`], for the selected columns.
     ///
     /// # Errors
     /// As [`OnDisk::read_all`].
@@ -131,7 +131,7 @@ impl OnDisk {
         Self::read_by(paths, selection, PIECE)
     }
 
-    /// The same, in pieces of about that many bytes.
+    /// The same, in pieces of about this many bytes.
     ///
     /// # Errors
     /// As [`OnDisk::read_all`].
@@ -153,8 +153,8 @@ impl OnDisk {
         &self.0.stored.table
     }
 
-    /// Gives all elements of a column that is in the file, piece by piece; those of one that is in memory are in the
-    /// table.
+    /// Passes all elements of a column in the file to `each`, piece by piece. The elements of a column in memory are in
+    /// the table.
     ///
     /// # Errors
     /// The file cannot be read.
@@ -173,7 +173,7 @@ impl OnDisk {
         self.0.stored.segments.get(name).is_some_and(|segments| !segments.is_empty())
     }
 
-    /// Elements of a column, of the kind that all of it has.
+    /// Elements of a column, in the type of the whole column.
     ///
     /// # Errors
     /// The file cannot be read.
@@ -184,7 +184,7 @@ impl OnDisk {
         let first = segments.partition_point(|segment| segment.end() <= range.start);
         for segment in segments[first..].iter().take_while(|segment| segment.start < range.end) {
             let within = range.start.max(segment.start)..range.end.min(segment.end());
-            // That its kind fits was seen when the column was made.
+            // Their type was checked when the column was made.
             all.append(segment.read(scratch, within)?);
         }
         Ok(all)
@@ -200,7 +200,7 @@ mod tests {
     use crate::Windows;
     use crate::columns::Column;
 
-    /// Inputs `x: num [batch, ..]` of those cells, and `y: int [batch]`, which `end` lets in.
+    /// Inputs `x: num [batch, ..]` with these cells, and `y: int [batch]`, which accepts `end`.
     fn inputs(cell: &[usize]) -> Vec<InputInfo> {
         let input = |name: &str, ty: Type, clock: Option<&str>| InputInfo {
             name: name.into(),
@@ -215,7 +215,8 @@ mod tests {
         ]
     }
 
-    /// What windows of those files are, or what is wrong with them, from memory and from disk in pieces of any size.
+    /// The windows of these files, or the error, which must be the same from memory and from disk in pieces of any
+    /// size.
     fn same(files: &[(&str, &[u8])], cell: &[usize], allow_nan: bool) -> Result<usize, String> {
         let folder = tempfile::tempdir().unwrap();
         let paths: Vec<_> = files.iter().map(|(name, _)| folder.path().join(name)).collect();
@@ -274,7 +275,7 @@ mod tests {
         let x: Vec<f64> = (0..30).map(f64::from).collect();
         let even = archive(vec![("x", array(&[5, 3, 2], Elements::F64(x.clone()))), labels()]);
         assert_eq!(same(&[("a.npz", &even)], &[2], false), Ok(5));
-        // What fills windows up may be anything.
+        // Padding may have any values.
         let mut padded = x.clone();
         (padded[4], padded[28]) = (f64::NAN, f64::NAN);
         let lengths = |n: Vec<i64>| ("lengths", array(&[n.len()], Elements::Int(n)));

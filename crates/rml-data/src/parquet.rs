@@ -1,5 +1,5 @@
-//! Parquet, by the reader of Apache Arrow: columns of truth values, integers and numbers, and lists of them. The reader
-//! builds a whole row at a time, so memory for the longest row is reserved first.
+//! Parquet, read with the reader of Apache Arrow: columns of truth values, integers and numbers, and lists of them. The
+//! reader builds a whole row at a time, so memory for the longest row is reserved first.
 
 mod footer;
 mod lists;
@@ -23,26 +23,25 @@ use crate::columns::Columns;
 use crate::malformed::{GAP, MAX_COLUMNS, Malformed, Unusable, Wrong, too_many_columns};
 use crate::selection::{self, Selection};
 
-/// A file may have that many rows, whatever its size; larger ones that many for each byte. Rows without a value take no
-/// bytes.
+/// The most rows of a small file; larger files may have `EXPANSION` rows per byte. Rows without a value take no bytes.
 const ALWAYS_ALLOWED: u64 = 1 << 27;
 const EXPANSION: u64 = 64;
-/// Lists stand in each other so deep at most, as the dimensions of other formats.
+/// The deepest nesting of lists: the most dimensions in other formats.
 const MAX_RANK: usize = 64;
 
-/// The reader makes about that many bytes of an element in a list: it has room for twice as many as there are.
+/// The approximate memory of the reader for an element of a list, in bytes: its vectors have room for twice as many.
 const ELEMENT: u64 = 2 * size_of::<Field>() as u64;
-/// It reads that many elements of lists ahead, and that many rows at most.
+/// The most elements of lists that are read ahead, and the most rows.
 const AHEAD: u64 = 1 << 16;
 const ROWS_AHEAD: usize = 1024;
 
-/// What takes an element, or that it has no value.
+/// A callback for an element, or for a missing one.
 type Push<'p> = &'p mut dyn FnMut(Option<Scalar>) -> Result<(), Wrong>;
 
-/// What takes rows that were read, and how many they are.
+/// A callback for rows that were read, and their number.
 pub(crate) type Put<'p> = &'p mut dyn FnMut(Columns, usize) -> Result<(), Malformed>;
 
-/// Reads a file of that many bytes, about that many elements at a time.
+/// Reads a file of this length, about `elements` elements at a time.
 pub(crate) fn read<R: ChunkReader + 'static>(
     from: R,
     length: u64,
@@ -53,7 +52,7 @@ pub(crate) fn read<R: ChunkReader + 'static>(
     read_limited(from, ALWAYS_ALLOWED.max(length.saturating_mul(EXPANSION)), selection, elements, put)
 }
 
-/// The same of a file that may have that many rows.
+/// The same for a file that may have `allowed` rows.
 fn read_limited<R: ChunkReader + 'static>(
     from: R,
     allowed: u64,
@@ -117,7 +116,7 @@ fn read_limited<R: ChunkReader + 'static>(
     put(table.taken()?, rows)
 }
 
-/// Calls the reader, which panics at some damages of a file.
+/// Calls the reader, and turns its panics at damaged files into errors.
 fn guarded<T>(read: impl FnOnce() -> Result<T, ParquetError>) -> Result<T, Malformed> {
     thread_local! {
         static READS: Cell<bool> = const { Cell::new(false) };
@@ -144,7 +143,7 @@ fn damaged(e: ParquetError) -> Malformed {
     Malformed::new("it cannot be read as Parquet").note(e.to_string())
 }
 
-/// Why a column cannot be one of inputs, if it cannot.
+/// Why a column cannot feed inputs, if it cannot.
 fn refused(field: &Type, depth: usize) -> Option<&'static str> {
     let info = field.get_basic_info();
     let converted = info.converted_type();
@@ -154,7 +153,7 @@ fn refused(field: &Type, depth: usize) -> Option<&'static str> {
     if !field.is_group() {
         let logical = info.logical_type_ref();
         let is_half = logical == Some(&LogicalType::Float16);
-        // Times in nanoseconds are of a logical type alone.
+        // Times in nanoseconds have only a logical type.
         let is_plain = matches!(logical, None | Some(LogicalType::Integer { .. } | LogicalType::Float16));
         let is_plain = is_plain
             && match field.get_physical_type() {
@@ -179,7 +178,7 @@ fn refused(field: &Type, depth: usize) -> Option<&'static str> {
         return (!is_plain).then_some(why);
     }
     match field.get_fields() {
-        // A list is a group of a repeated group of the elements; older files leave the inner group out.
+        // A list is a group of a repeated group of the elements; older files omit the inner group.
         [only] if converted == ConvertedType::LIST => match only.is_group().then(|| only.get_fields()) {
             Some([element]) => refused(element, depth + 1),
             Some(_) => Some("its elements are structures"),
@@ -189,12 +188,12 @@ fn refused(field: &Type, depth: usize) -> Option<&'static str> {
     }
 }
 
-/// Rows while they are read.
+/// Rows that are being read.
 struct Table<'s> {
     selection: &'s Selection,
     columns: Vec<(String, Reading)>,
     unusable: IndexMap<String, Unusable>,
-    /// How many rows and elements were read since some were taken, and how many rows before.
+    /// The rows and elements read since rows were last taken, and the number of rows before.
     rows: usize,
     elements: usize,
     before: usize,
@@ -231,12 +230,12 @@ impl<'s> Table<'s> {
             reading.cell(name, memory, read, placed)?;
         }
         self.rows += 1;
-        // A row without a value is something, too.
+        // A row without values counts, too.
         self.elements += 1;
         Ok(())
     }
 
-    /// Takes the rows that were read.
+    /// Returns the rows read so far, and starts again.
     fn taken(&mut self) -> Result<Columns, Malformed> {
         let mut columns = Columns { memory: std::mem::take(&mut self.memory), ..Columns::default() };
         for (name, reading) in &mut self.columns {
@@ -252,7 +251,7 @@ impl<'s> Table<'s> {
     }
 }
 
-/// Reads the elements of a cell, of which those that are null have no value, and gives its shape.
+/// Reads the elements of a cell; null elements have no value. Returns its shape.
 fn tensor(field: &Field, push: Push<'_>) -> Result<Vec<usize>, Wrong> {
     if let Field::ListInternal(list) = field {
         let mut cell: Option<Vec<usize>> = None;
@@ -303,7 +302,7 @@ mod tests {
     use crate::columns::Elements;
     use crate::{Dataset as _, Format, OnDisk, Selection};
 
-    /// A column as the writer takes it: values, definition levels, repetition levels.
+    /// A column in the form of the writer: values, definition levels, repetition levels.
     type Writes<'w> = Box<dyn Fn(&mut ::parquet::file::writer::SerializedColumnWriter<'_>) + 'w>;
 
     fn column<'w, T: DataType>(values: &'w [T::T], levels: &'w [i16], repeated: &'w [i16]) -> Writes<'w> {
@@ -415,7 +414,7 @@ mod tests {
         }
     }
 
-    /// A row is asked for before it is made.
+    /// Memory for a row is reserved before the row is built.
     #[test]
     fn the_longest_row_is_known() {
         let schema =
@@ -482,12 +481,12 @@ mod tests {
         assert_eq!(seen, [row, row].concat());
         let disk = OnDisk::read_selected(&[&path], &selection).unwrap();
         assert_eq!(disk.table().columns["x"].shape.dims(), [4, 2]);
-        // Without what fills gaps, such a column feeds no input.
+        // Without a fill, such a column feeds no input.
         let plain = Columns::read_selected(&[&path], &Selection::of(["x"])).unwrap();
         assert!(plain.unusable["x"].to_string().contains("`null` in a list"));
     }
 
-    /// Damaged files give errors or values, never a panic.
+    /// Damaged files cause errors or have other values, but never cause a panic.
     #[test]
     fn damage_is_found() {
         let good = sample(1, Compression::SNAPPY);

@@ -1,4 +1,4 @@
-//! The columns of an input, as a user names them.
+//! The columns of an input, in the notation of the user.
 
 use std::collections::BTreeMap;
 
@@ -9,13 +9,13 @@ use serde::{Deserialize, Serialize};
 use crate::dates::Aspect;
 use crate::malformed::Malformed;
 
-/// Columns of an input.
+/// One or more columns of an input.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub(crate) enum Part {
     One(String),
-    /// From one column to another one, both included, in the order of the file.
+    /// From one column to another, both included, in the order of the file.
     Range(String, String),
-    /// What dates of a column say: `hour(date)`.
+    /// A property of the dates of a column: `hour(date)`.
     Date(Aspect, String),
 }
 
@@ -29,7 +29,7 @@ impl Part {
         std::iter::once(first).chain(last)
     }
 
-    /// How it is written.
+    /// Its notation.
     pub(crate) fn shown(&self) -> String {
         match self {
             Part::One(name) => format!("`{}`", visible_name(name)),
@@ -38,7 +38,7 @@ impl Part {
         }
     }
 
-    /// What is read of its columns, if they are dates.
+    /// The property that is read of dates, if any.
     pub(crate) fn aspect(&self) -> Option<Aspect> {
         match self {
             Part::Date(aspect, _) => Some(*aspect),
@@ -46,7 +46,7 @@ impl Part {
         }
     }
 
-    /// Whether it is one column by its name.
+    /// Whether it is a single column, given by its name.
     pub(crate) fn is_column(&self) -> bool {
         match self {
             Part::One(_) | Part::Date(_, _) => true,
@@ -83,10 +83,10 @@ impl Part {
     }
 }
 
-/// The names of a header: where each first stands, and how many columns have it.
+/// The names of a header: the first place of each, and the number of columns with this name.
 pub(crate) struct Counts<'n>(IndexMap<&'n str, (usize, usize)>);
 
-/// The names of a header, counted.
+/// Counts the names of a header.
 pub(crate) fn counts<'n>(names: &[&'n str]) -> Counts<'n> {
     let mut counts = IndexMap::new();
     for (place, name) in names.iter().enumerate() {
@@ -101,7 +101,7 @@ impl Counts<'_> {
         self.0.get(name).map(|(place, _)| *place)
     }
 
-    /// Whether the column of that place is the only one of its name.
+    /// Whether the column at this place is the only one with its name.
     pub(crate) fn is_one(&self, names: &[&str], place: usize) -> bool {
         names.get(place).and_then(|name| self.0.get(name)).is_some_and(|(_, count)| *count == 1)
     }
@@ -110,7 +110,7 @@ impl Counts<'_> {
 /// The columns that feed inputs in a table.
 pub(crate) type Named = BTreeMap<String, Vec<Part>>;
 
-/// The inputs that have other columns in another table, with both lists.
+/// The inputs that have other columns in another table, with both lists of columns.
 pub(crate) fn differing(these: &Named, others: &Named) -> Vec<(String, String, String)> {
     let shown = |parts: &[Part]| parts.iter().map(Part::shown).collect::<Vec<_>>().join(", ");
     let both = |(input, ours)| Some((input, ours, others.get(input)?));
@@ -118,7 +118,7 @@ pub(crate) fn differing(these: &Named, others: &Named) -> Vec<(String, String, S
     differ.map(|(input, ours, theirs)| (String::clone(input), shown(ours), shown(theirs))).collect()
 }
 
-/// The names of a list; `None` if it is none, or has a range.
+/// The names of a list; `None` if it is not a list of names.
 pub(crate) fn names(list: &str) -> Option<Vec<String>> {
     let one = |part| match part {
         Part::One(name) => Some(name),
@@ -127,7 +127,7 @@ pub(crate) fn names(list: &str) -> Option<Vec<String>> {
     parts(list)?.into_iter().map(one).collect()
 }
 
-/// The parts of a list; `None` if it is none.
+/// The parts of a list; `None` if it is not a list.
 pub(crate) fn parts(list: &str) -> Option<Vec<Part>> {
     let mut rest = list.trim();
     let mut parts = Vec::new();
@@ -156,7 +156,7 @@ pub(crate) fn parts(list: &str) -> Option<Vec<Part>> {
     }
 }
 
-/// What dates say, at the beginning, and what follows.
+/// A property of dates at the beginning of a text, and the rest of the text.
 fn date(text: &str) -> Option<(Part, &str)> {
     let (word, rest) = text.split_once('(')?;
     let aspect = Aspect::named(word.trim())?;
@@ -168,7 +168,7 @@ fn date(text: &str) -> Option<(Part, &str)> {
     (!name.is_empty()).then(|| (Part::Date(aspect, name.to_owned()), rest.trim_start()))
 }
 
-/// The name at the beginning, in quotes or not, and what follows.
+/// The name at the beginning of a text, quoted or not, and the rest of the text.
 fn name(text: &str) -> Option<(String, &str)> {
     let (name, rest) = match text.strip_prefix('"') {
         Some(quoted) => {

@@ -1,4 +1,4 @@
-//! Files of data that are read in pieces, each of which goes to the temporary file before the next is read.
+//! Data files that are read in pieces; each piece is written to the temporary file before the next one is read.
 
 use std::io::{BufReader, Cursor, Read, Seek};
 use std::path::Path;
@@ -16,10 +16,10 @@ use crate::selection::Selection;
 use crate::stored::Stored;
 use crate::{array, csv, format, json, npz};
 
-/// How many bytes of a file are read at a time, if no line and no element is longer.
+/// How many bytes of a file are read at a time, unless a line or an element is longer.
 pub(crate) const PIECE: usize = 1 << 20;
 
-/// Reads a file by its extension, in pieces of about that many bytes.
+/// Reads a file by its extension, in pieces of about this many bytes.
 pub(crate) fn read(
     scratch: &Scratch,
     path: &Path,
@@ -38,7 +38,7 @@ pub(crate) fn read(
     Ok(stored)
 }
 
-/// Reads data that has to be read from its beginning to its end.
+/// Reads data that can be read only from its beginning to its end.
 fn stream(
     scratch: &Scratch,
     data: Unpacked,
@@ -128,7 +128,7 @@ fn objects(scratch: &Scratch, mut lines: Lines<'_, impl Read>) -> Result<Stored,
     let (mut all, mut rows) = (Stored::default(), 0);
     loop {
         let before = lines.count;
-        // A byte order mark stands at the beginning of a file only: the line before is blank here.
+        // A byte order mark is allowed only at the beginning of a file: a blank line before later pieces rules it out.
         let mut piece = vec![b'\n'; before.min(1)];
         if !lines.append_to(&mut piece, lines.piece)? && rows > 0 {
             return Ok(all);
@@ -145,14 +145,14 @@ fn objects(scratch: &Scratch, mut lines: Lines<'_, impl Read>) -> Result<Stored,
     }
 }
 
-/// Reads a table in text. `usual` separates the cells of files with its name.
+/// Reads a table in text. `usual` is the default separator for files with its name.
 fn tables(
     scratch: &Scratch,
     mut file: impl Read,
     selection: &Selection,
     (piece, usual): (usize, Option<char>),
 ) -> Result<Stored, Malformed> {
-    // The mark at the beginning, and a byte that says whether there is more.
+    // The mark at the beginning, and a byte that tells whether there is more.
     let mut begin = Vec::new();
     let read = (&mut file).take(SAMPLE as u64 + 4).read_to_end(&mut begin);
     read.map_err(|e| Malformed::new("it cannot be read").note(rml_base::refusal(&e)))?;
@@ -163,7 +163,7 @@ fn tables(
     Ok(stored)
 }
 
-/// Reads a table in text that is written in that way.
+/// Reads a table in text in this format.
 fn table(scratch: &Scratch, mut lines: Lines<'_, impl Read>, known: &Known) -> Result<Stored, Malformed> {
     let mut header = Vec::new();
     let mut end = csv::header_end(&header, known);
@@ -171,10 +171,10 @@ fn table(scratch: &Scratch, mut lines: Lines<'_, impl Read>, known: &Known) -> R
         end = csv::header_end(&header, known);
     }
     let header_lines = lines.count;
-    // A line may end with a carriage return alone, so rows may stand after the header.
+    // A line may end with only a carriage return, so rows may follow the header in the same read.
     let mut behind = header.split_off(end.unwrap_or(header.len()));
     if let Some(end) = header.last_mut().filter(|end| **end == b'\r') {
-        // It would be one with a line feed that a piece begins with.
+        // Together with a line feed at the start of a piece it would be a single line end.
         *end = b'\n';
     }
     let (mut all, mut rows) = (Stored::default(), 0);
@@ -196,7 +196,7 @@ fn table(scratch: &Scratch, mut lines: Lines<'_, impl Read>, known: &Known) -> R
     }
 }
 
-/// The columns of a piece that stands below that many other lines of its file.
+/// The columns of a piece that follows `lines` other lines of its file.
 fn below(mut columns: Columns, lines: usize) -> Columns {
     columns.unusable.values_mut().for_each(|why| why.count_above(lines));
     columns
@@ -205,13 +205,13 @@ fn below(mut columns: Columns, lines: usize) -> Columns {
 /// The lines of a text.
 struct Lines<'s, R> {
     reader: BufReader<R>,
-    /// How a table is written, of which a line may continue within quotes.
+    /// The format of the table, whose lines may continue within quotes.
     table: Option<&'s Known>,
-    /// How many were read.
+    /// The number of lines read.
     count: usize,
-    /// How many bytes a piece has, if no line is longer.
+    /// The size of a piece in bytes, if no line is longer.
     piece: usize,
-    /// Which columns are read.
+    /// The columns to read.
     selection: &'s Selection,
 }
 
@@ -220,7 +220,7 @@ impl<'s, R: Read> Lines<'s, R> {
         Self { reader: BufReader::new(file), table, count: 0, piece, selection }
     }
 
-    /// Reads whole lines, that many bytes of them at least if there are as many. Says whether there was one.
+    /// Reads whole lines, at least `enough` bytes of them if the text has as many. Returns whether there was a line.
     fn append_to(&mut self, piece: &mut Vec<u8>, enough: usize) -> Result<bool, Malformed> {
         use std::io::BufRead as _;
         let begin = piece.len();

@@ -1,5 +1,4 @@
-//! What happens to the values of an input between its column and the program: a class for each text, a value where
-//! there is none, one scale.
+//! Prepares the values of an input between its column and the program: classes for texts, values for gaps, one scale.
 
 use rml_base::codes::run as codes;
 use rml_base::{Diagnostic, visible_name};
@@ -9,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::columns::ABSENT;
 use crate::labels::listed;
 
-/// What stands where there is no value. Displays as options say it.
+/// The value for gaps. Displays in the notation of options.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub enum Fill {
     /// The mean of the values that are trained on.
@@ -27,13 +26,13 @@ impl std::fmt::Display for Fill {
     }
 }
 
-/// What happens to the numbers of an input. A list has one number, or one for each element of a cell.
+/// The preparation of the numbers of an input. A list has one number, or one for each element of a cell.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Steps {
-    /// What stands where there is no value.
+    /// The value for gaps.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) fill: Option<Vec<f64>>,
-    /// What is subtracted and divided by, where values are brought to one scale.
+    /// The scale, if values are standardised.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) scale: Option<Scale>,
 }
@@ -53,7 +52,7 @@ impl Scale {
 }
 
 impl Steps {
-    /// The values as the program gets them: cells, one after the other.
+    /// The values for the program: cells, one after the other.
     pub(crate) fn applied(&self, value: Value) -> Value {
         if self.fill.is_none() && self.scale.is_none() {
             return value;
@@ -89,13 +88,13 @@ impl Steps {
         v.iter().enumerate().map(one).collect()
     }
 
-    /// What fills the gaps of an input of integers.
+    /// The value for gaps of an input of integers.
     fn integer(&self) -> i64 {
         #[allow(clippy::cast_possible_truncation, reason = "it was an integer when it was fitted")]
         self.fill.as_ref().and_then(|fill| fill.first()).map_or(0, |x| *x as i64)
     }
 
-    /// That many cells, where those without a value have what fills gaps. `there` are the places of those that have
+    /// This many cells; cells without a value contain the value for gaps. `there` has the positions of the cells with
     /// values.
     pub(crate) fn filled(
         &self,
@@ -139,7 +138,7 @@ impl IntoValue for Data {
     }
 }
 
-/// Mean and spread of the elements of cells, one by one (Welford).
+/// Mean and variance of each element over cells (Welford).
 #[derive(Debug)]
 pub(crate) struct Moments {
     counts: Vec<f64>,
@@ -152,7 +151,7 @@ impl Moments {
         Self { counts: vec![0.0; cell], means: vec![0.0; cell], squares: vec![0.0; cell] }
     }
 
-    /// Counts cells, one after the other; NaN is no value.
+    /// Adds cells; NaN does not count.
     pub(crate) fn add(&mut self, value: &Value) {
         match value.to_data() {
             Data::F32(v) => v.iter().enumerate().for_each(|(i, x)| self.count(i, f64::from(*x))),
@@ -172,8 +171,8 @@ impl Moments {
         self.squares[i] += before * (x - self.means[i]);
     }
 
-    /// The scale by which the elements get the mean 0 and the standard deviation 1. One that is always the same is not
-    /// divided.
+    /// The scale that gives each element the mean 0 and the standard deviation 1. An element that is constant is only
+    /// shifted.
     fn scale(&self) -> Scale {
         let deviation = |(square, count): (&f64, &f64)| {
             let deviation = (square / count).sqrt();
@@ -184,10 +183,10 @@ impl Moments {
     }
 }
 
-/// What happens to an input whose values have those moments, as it was asked for; its texts have those classes.
+/// The requested preparation of an input, fitted to values with these moments; `classes` are the classes of its texts.
 ///
 /// # Errors
-/// An input without a value, or with an infinite one; what fills gaps is no value of the input.
+/// An input without values, or with an infinite one; a value for gaps that is not a value of the input.
 pub(crate) fn fitted(
     info: &InputInfo,
     (fill, scales): (Option<&Fill>, bool),
@@ -215,7 +214,7 @@ pub(crate) fn fitted(
     Ok(Steps { fill, scale: scales.then(|| moments.scale()) })
 }
 
-/// The number that fills gaps of an input.
+/// The number for gaps of an input.
 fn given(info: &InputInfo, text: &str, classes: Option<&[String]>) -> Result<f64, Diagnostic> {
     let class = classes.and_then(|classes| classes.iter().position(|class| class == text));
     let number = match (info.ty.dtype, class) {

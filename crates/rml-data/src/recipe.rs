@@ -1,8 +1,8 @@
-//! How a table becomes inputs: which columns feed which input, how text is read, which texts are which classes, what
-//! stands where there is no value, and which inputs are brought to one scale.
+//! How a table becomes inputs: the columns of each input, the format of text, the classes of texts, the values for
+//! gaps, and the inputs to standardise.
 //!
-//! A [`Recipe`] is what the user asks for. A [`Preparation`] is a recipe that was fitted to the windows that are
-//! trained on, with the numbers that came out. A checkpoint holds it, so that other data is prepared in the same way.
+//! A [`Recipe`] contains what the user asks for. A [`Preparation`] is a recipe that was fitted to the windows to train
+//! on, with the resulting numbers. A checkpoint contains it, so that other data is prepared in the same way.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -20,7 +20,7 @@ use crate::parts;
 use crate::prepare::{Fill, Scale, Steps};
 use crate::selection::Selection;
 
-/// How a table becomes inputs, as the user asks for it.
+/// How a table becomes inputs, as requested by the user.
 ///
 /// ```
 /// # fn main() -> Result<(), rml_base::Error> {
@@ -37,20 +37,20 @@ use crate::selection::Selection;
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Recipe {
-    /// Which columns feed which inputs.
+    /// The columns of each input.
     #[serde(skip_serializing_if = "ColumnMapping::is_empty")]
     pub columns: ColumnMapping,
-    /// How tables in text files are written.
+    /// The format of tables in text files.
     #[serde(skip_serializing_if = "is_default")]
     pub dialect: Dialect,
-    /// The classes of inputs whose columns hold texts, in the order of their numbers. Others have the texts of their
-    /// column as classes, sorted.
+    /// The classes of inputs whose columns contain texts, in the order of their numbers. For other inputs, the classes
+    /// are the texts of their column, sorted.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub classes: BTreeMap<String, Vec<String>>,
-    /// What stands where an input has no value.
+    /// The values for the gaps of inputs.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub fills: BTreeMap<String, Fill>,
-    /// Inputs that are brought to the mean 0 and the standard deviation 1.
+    /// The inputs that are scaled to mean 0 and standard deviation 1.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub standardised: Vec<String>,
     /// How the rows of a long table become windows.
@@ -63,8 +63,8 @@ fn is_default<T: Default + PartialEq>(x: &T) -> bool {
 }
 
 impl Recipe {
-    /// Reads `input=class,class`, in the order of their numbers. A name with a comma or two points in it stands in
-    /// quotes.
+    /// Parses `input=class,class`, with classes in the order of their numbers. A name that contains a comma or `..`
+    /// must be quoted.
     ///
     /// # Errors
     /// A text of another form; an input or a class that is named twice.
@@ -84,7 +84,7 @@ impl Recipe {
         Ok(all)
     }
 
-    /// Reads `input=mean`, `input=0` and `input=class`.
+    /// Parses `input=mean`, `input=0` and `input=class`.
     ///
     /// # Errors
     /// A text of another form; an input that is named twice.
@@ -99,7 +99,7 @@ impl Recipe {
         Ok(all)
     }
 
-    /// What is read of data files for inputs that are prepared in this way.
+    /// The columns to read from data files for inputs that are prepared in this way.
     ///
     /// # Errors
     /// The mapping names an input that the program does not have.
@@ -135,7 +135,7 @@ impl Recipe {
         Ok(read.also(cut))
     }
 
-    /// The same, with what `other` says about reading where this one says nothing.
+    /// The same, with the settings for reading from `other` where this one has none.
     #[must_use]
     pub fn or_read_as(self, other: Self) -> Self {
         let columns = self.columns.or(other.columns);
@@ -144,25 +144,25 @@ impl Recipe {
         Self { columns, dialect, cut, ..other }
     }
 
-    /// The same with the names of the columns that ranges have in that table, so that other data is read by names.
+    /// The same, with ranges replaced by the names of their columns in a table, so that other data is read by names.
     #[must_use]
     pub fn named_in(self, table: &Columns) -> Self {
         Self { columns: self.columns.named_in(table), ..self }
     }
 
-    /// The same, where values of inputs have those names unless others are known.
+    /// The same; values of inputs get these names unless their classes are known.
     #[must_use]
     pub fn with_cases(mut self, cases: BTreeMap<String, Vec<String>>) -> Self {
         self.classes.extend(cases);
         self
     }
 
-    /// Whether it says only how files are read, and prepares nothing.
+    /// Whether it only affects how files are read, and prepares nothing.
     pub fn prepares_nothing(&self) -> bool {
         self.classes.is_empty() && self.fills.is_empty() && self.standardised.is_empty()
     }
 
-    /// Whether the inputs exist and have types that can be prepared so.
+    /// Checks that the inputs exist and have types that can be prepared in this way.
     ///
     /// # Errors
     /// An input that does not exist, or of another type.
@@ -193,7 +193,7 @@ impl Recipe {
 }
 
 impl Recipe {
-    /// An option names an input that does not exist.
+    /// The error that an option names an input that does not exist.
     fn no_input(&self, flag: &str, name: &str, inputs: &[&InputInfo]) -> Diagnostic {
         let what = format!("the program has no input `{}` for `--{flag}`", visible_name(name));
         let names: BTreeSet<&str> = inputs.iter().map(|input| &*input.name).collect();
@@ -218,7 +218,7 @@ impl Recipe {
     }
 }
 
-/// The name of an input and what follows `=`.
+/// The name of an input and the text after `=`.
 fn assigned<'t>(text: &'t str, what: &str, example: &str) -> Result<(&'t str, &'t str), Error> {
     let parts = text.split_once('=').map(|(input, value)| (input.trim(), value.trim()));
     let parts = parts.filter(|(input, value)| !input.is_empty() && !value.is_empty());
@@ -238,40 +238,40 @@ fn once<T>(all: &mut BTreeMap<String, T>, input: &str, value: T, what: &str) -> 
     Err(Diagnostic::error(codes::BAD_OPTION, what).help("give them once").into())
 }
 
-/// How a table becomes inputs, with the numbers that were found in the windows that are trained on.
+/// How a table becomes inputs, with the numbers computed from the windows to train on.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Preparation {
-    /// What was asked for.
+    /// The recipe that was requested.
     #[serde(skip_serializing_if = "is_default")]
     pub asked: Recipe,
     /// The classes of all inputs whose values have names, in the order of their numbers.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub classes: BTreeMap<String, Vec<String>>,
-    /// Of parameters, by checkpoint key: for each axis the input whose classes number the positions along it, if there
-    /// is one.
+    /// For each parameter, by checkpoint key: the inputs whose classes number the positions along each axis, if there
+    /// are any.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub axes: BTreeMap<String, Vec<Option<String>>>,
-    /// What happens to the values of an input.
+    /// The preparation of each input's values.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub(crate) steps: BTreeMap<String, Steps>,
 }
 
 impl Preparation {
-    /// The recipe by which other data is read: what was asked for, with all classes.
+    /// The recipe for reading other data: the requested recipe, with all classes.
     pub fn recipe(&self) -> Recipe {
         Recipe { classes: self.classes.clone(), ..self.asked.clone() }
     }
 
-    /// A preparation as a text.
+    /// A preparation as text.
     pub fn to_text(&self) -> String {
         serde_json::to_string(self).unwrap_or_default()
     }
 
-    /// The preparation that a text says.
+    /// Parses the text of a preparation.
     ///
     /// # Errors
-    /// A text that says none.
+    /// A text that is not a preparation.
     pub fn of_text(text: &str) -> Result<Self, Error> {
         serde_json::from_str(text).map_err(|why| {
             let d = Diagnostic::error(codes::BAD_OPTION, "a text does not say how data is prepared");
@@ -281,12 +281,12 @@ impl Preparation {
         })
     }
 
-    /// Whether data is not prepared.
+    /// Whether it prepares nothing.
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
     }
 
-    /// The same, where values of inputs have those names unless others are known.
+    /// The same; values of inputs get these names unless their classes are known.
     #[must_use]
     pub fn with_cases(mut self, cases: BTreeMap<String, Vec<String>>) -> Self {
         self.classes.extend(cases);
@@ -298,10 +298,11 @@ impl Preparation {
         self.steps.get(input).is_some_and(|steps| steps.fill.is_some())
     }
 
-    /// A column of an input with classes in place of texts, whose numbers stand for `names`.
+    /// A column of an input with the numbers of classes instead of those of texts; `names` are the texts of its
+    /// numbers.
     ///
     /// # Errors
-    /// A text that is no known class.
+    /// A text that is not a known class.
     #[doc(hidden)]
     pub fn column(
         &self,
@@ -326,7 +327,7 @@ impl Preparation {
         Ok(Column { elements: Elements::Int(v), ..column.clone() })
     }
 
-    /// What an input has where it has no value; `None` if it is absent there.
+    /// The value of an input in a gap; `None` if the input is absent there.
     #[doc(hidden)]
     pub fn gap(&self, input: &InputInfo, single: bool, precision: Precision) -> Option<Value> {
         let steps =
@@ -339,14 +340,14 @@ impl Preparation {
         Some(steps.applied(value))
     }
 
-    /// The value of an input as the program gets it.
+    /// The prepared value of an input.
     #[doc(hidden)]
     pub fn applied(&self, input: &str, value: Value) -> Value {
         self.steps.get(input).map_or(value.clone(), |steps| steps.applied(value))
     }
 
-    /// The values of an input in some cycles as the program gets them, one below the other, and in which of these
-    /// cycles it has one: in all, if its gaps are filled.
+    /// The prepared values of an input in some cycles, stacked, and the cycles in which it has a value: all of them, if
+    /// its gaps are filled.
     #[doc(hidden)]
     pub fn cycles(
         &self,
@@ -365,12 +366,12 @@ impl Preparation {
         (vec![true; present.len()], steps.applied(filled))
     }
 
-    /// The means and the deviations by which the elements of an input are brought to one scale.
+    /// The means and the deviations that standardise the elements of an input.
     pub fn scale(&self, input: &str) -> Option<(&[f64], &[f64])> {
         self.steps.get(input)?.scale.as_ref().map(Scale::parts)
     }
 
-    /// Whether values differ from those of the data: the inputs for which they do.
+    /// The inputs whose values the preparation changes.
     pub fn changed_inputs(&self) -> Vec<&str> {
         self.steps
             .iter()

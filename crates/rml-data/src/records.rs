@@ -1,6 +1,6 @@
-//! Rows of cells, as RFC 4180 has them, with any separator: a cell either has no quotes at all, or begins and ends with
-//! one and has quotes within it twice. Blanks around a cell are ignored. Nothing is guessed: anything else is an error
-//! with its place.
+//! Rows of cells according to RFC 4180, with any separator. A cell either contains no quotes, or begins and ends with a
+//! quote and has quotes within it doubled. Blanks around a cell are ignored. Nothing is guessed: anything else is an
+//! error with its place.
 
 use std::borrow::Cow;
 
@@ -11,7 +11,7 @@ use crate::malformed::{MAX_COLUMNS, Malformed, too_many_columns};
 #[derive(Debug)]
 pub(crate) struct Cell<'a> {
     pub(crate) text: Cow<'a, str>,
-    /// Where it begins in the text.
+    /// Its position in the text.
     pub(crate) at: usize,
 }
 
@@ -20,9 +20,9 @@ pub(crate) struct Records<'a> {
     text: &'a str,
     known: &'a Known,
     at: usize,
-    /// How many cells the header has, once it was read.
+    /// The number of cells of the header, once it has been read.
     columns: usize,
-    /// The same up to the last one that has a name. Rows may leave out the others.
+    /// The same up to the last cell with a name. Rows may leave out the other cells.
     named: usize,
 }
 
@@ -31,8 +31,8 @@ impl<'a> Records<'a> {
         Self { text, known, at: 0, columns: 0, named: 0 }
     }
 
-    /// The names in the first line with any from where they may be; none if there is no such line. Columns that no line
-    /// names have numbers.
+    /// The names in the first line that is neither blank nor a comment, from the position of the header; empty if there
+    /// is no such line. Columns without a header have numbers.
     pub(crate) fn header(&mut self) -> Result<Vec<Cell<'a>>, Malformed> {
         let from = match self.known.names {
             Names::Numbered(columns) => {
@@ -42,7 +42,7 @@ impl<'a> Records<'a> {
             }
             Names::From(from) => from,
         };
-        // The text may end before them.
+        // The text may end before the header.
         self.at = if self.text.is_char_boundary(from) { from } else { self.text.len() };
         while !self.rest().is_empty() && (self.blank_line() || self.comment_line()) {}
         let mut cells = Vec::new();
@@ -57,8 +57,8 @@ impl<'a> Records<'a> {
         Ok(cells)
     }
 
-    /// Reads the next row into `cells`; `false` = there is none. It has as many cells as the header, or fewer if those
-    /// have no name.
+    /// Reads the next row into `cells`; returns `false` if there is none. The row has as many cells as the header, or
+    /// fewer if the missing ones have no name.
     pub(crate) fn next(&mut self, cells: &mut Vec<Cell<'a>>) -> Result<bool, Malformed> {
         loop {
             if self.rest().is_empty() {
@@ -87,7 +87,7 @@ impl<'a> Records<'a> {
         Err(self.wrong(cells, start))
     }
 
-    /// What is wrong with a row that begins there and has those cells.
+    /// The error in a row that begins at `start` and has these cells.
     fn wrong(&self, cells: &[Cell<'_>], start: usize) -> Malformed {
         let is_comment = |text: &str| text.trim_start_matches([' ', '\t', '\n', '\r']).starts_with('#');
         let are_blank = self.known.separator == BLANKS;
@@ -121,12 +121,12 @@ impl<'a> Records<'a> {
         wrong.note("each row has a cell for every name in the header").in_text(self.text, start)
     }
 
-    /// What is left of the text.
+    /// The rest of the text.
     pub(crate) fn rest(&self) -> &'a str {
         &self.text[self.at..]
     }
 
-    /// Goes after a line of only blanks, if it stands here.
+    /// Skips a line of only blanks, if it is next.
     fn blank_line(&mut self) -> bool {
         let blanks = self.rest().len() - self.rest().trim_start_matches(self.blanks()).len();
         let end = &self.rest()[blanks..];
@@ -138,12 +138,12 @@ impl<'a> Records<'a> {
         is_blank
     }
 
-    /// What counts as blank around cells.
+    /// The characters that count as blanks around cells.
     fn blanks(&self) -> &'static [char] {
         if self.known.separator == '\t' { &[' '] } else { &[' ', '\t'] }
     }
 
-    /// Goes after a comment, if one stands here.
+    /// Skips a comment, if it is next.
     fn comment_line(&mut self) -> bool {
         let is_comment = !self.rest().is_empty() && self.known.is_comment(self.rest());
         if is_comment {
@@ -153,7 +153,7 @@ impl<'a> Records<'a> {
         is_comment
     }
 
-    /// Goes after the end of a line.
+    /// Skips the end of a line.
     fn line_end(&mut self) {
         let rest = self.rest();
         self.at += match rest.strip_prefix('\r') {
@@ -162,8 +162,8 @@ impl<'a> Records<'a> {
         };
     }
 
-    /// The cells up to the end of a line that is not within a cell; it stops once there are more than `most`. Of the
-    /// cells after those many, empty ones do not count.
+    /// The cells up to the end of a line that is not within a cell; stops once there are more than `most`. Empty cells
+    /// beyond `most` do not count.
     fn record(&mut self, cells: &mut Vec<Cell<'a>>, most: usize) -> Result<(), Malformed> {
         loop {
             let cell = self.cell()?;
@@ -180,7 +180,7 @@ impl<'a> Records<'a> {
         }
     }
 
-    /// Goes after what separates two cells, if that stands here.
+    /// Skips a separator of cells, if it is next.
     fn separated(&mut self) -> bool {
         let separator = self.known.separator;
         if separator == BLANKS {
@@ -257,7 +257,7 @@ impl<'a> Records<'a> {
 mod tests {
     use super::*;
 
-    /// The rows, cells separated by `|`; or what is wrong.
+    /// The rows, with cells separated by `|`; or the error.
     fn read(text: &str) -> Result<Vec<String>, String> {
         let known = Known::default();
         let mut records = Records::new(text, &known);

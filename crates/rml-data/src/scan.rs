@@ -1,4 +1,4 @@
-//! Walking through JSON text without a tree of its values: memory is taken only for what is asked for.
+//! Reads JSON text without a tree of its values, so that memory is needed only for requested values.
 
 use std::borrow::Cow;
 
@@ -8,21 +8,21 @@ use serde::de::IgnoredAny;
 
 use crate::malformed::{MAX_COLUMNS, Malformed, line_column};
 
-/// A place in a JSON document that is well-formed.
+/// A position in a well-formed JSON document.
 #[derive(Clone, Copy)]
 pub(crate) struct Scan<'a> {
     text: &'a str,
     at: usize,
 }
 
-/// A text that is not well-formed: what is wrong, and in which line and column (from 1).
+/// The error in a text that is not well-formed, with its line and column (from 1).
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Ill {
     /// The line, from 1.
     pub line: usize,
     /// The column, from 1.
     pub column: usize,
-    /// What is wrong there.
+    /// What is wrong.
     pub why: String,
 }
 
@@ -32,8 +32,8 @@ impl From<Ill> for Malformed {
     }
 }
 
-/// Whether a text is one JSON value. Values are passed over, not built: that takes no memory, however deep or long they
-/// are.
+/// Checks that a text is one JSON value. Values are skipped instead of built, so this takes no memory, however deep or
+/// long they are.
 fn well_formed(text: &str) -> Result<(), Ill> {
     serde_json::from_str::<IgnoredAny>(text).map(|_| ()).map_err(|e| {
         let (line, column) = (e.line(), e.column());
@@ -45,7 +45,7 @@ fn well_formed(text: &str) -> Result<(), Ill> {
     })
 }
 
-/// The number that is not finite and stands at a place, as other tools write it, and how it is written here.
+/// A number that is not finite, at this position in the notation of other tools, and its notation in quotes.
 fn not_finite(text: &str, line: usize, column: usize) -> Option<(&'static str, &'static str)> {
     const WORDS: [(&str, &str); 6] = [
         ("NaN", "\"NaN\""),
@@ -56,13 +56,13 @@ fn not_finite(text: &str, line: usize, column: usize) -> Option<(&'static str, &
         ("-inf", "\"-Infinity\""),
     ];
     let line = text.split('\n').nth(line.checked_sub(1)?)?;
-    // The place is that of the first byte that is wrong, or the one before it.
+    // The position is that of the first wrong byte, or the one before it.
     let starts = (column.saturating_sub(3)..=column).filter_map(|at| line.get(at..));
     starts.flat_map(|rest| WORDS.into_iter().filter(move |(word, _)| rest.starts_with(word))).next()
 }
 
 impl<'a> Scan<'a> {
-    /// At the value of a document.
+    /// The position of the value of a document.
     pub(crate) fn new(text: &'a str) -> Result<Self, Ill> {
         well_formed(text)?;
         let mut scan = Self { text, at: 0 };
@@ -70,7 +70,7 @@ impl<'a> Scan<'a> {
         Ok(scan)
     }
 
-    /// At the value of each line that is not blank, with the number of the line (from 1).
+    /// The position of the value in each line that is not blank, with the number of the line (from 1).
     pub(crate) fn lines(text: &'a str) -> impl Iterator<Item = Result<Self, Ill>> {
         let mut at = 0;
         let starts = text.split_inclusive('\n').map(move |line| {
@@ -95,17 +95,17 @@ impl<'a> Scan<'a> {
         self.at += self.rest().bytes().take_while(is_blank).count();
     }
 
-    /// Goes after `null`, if it stands here.
+    /// Skips `null`, if it is next.
     pub(crate) fn is_null(&mut self) -> bool {
         self.sees('n') && self.token() == "null"
     }
 
-    /// Whether that character stands here.
+    /// Whether this character is next.
     pub(crate) fn sees(&self, c: char) -> bool {
         self.rest().starts_with(c)
     }
 
-    /// Goes after that character and the blanks that follow, if it stands here.
+    /// Skips this character and the blanks after it, if it is next.
     pub(crate) fn accept(&mut self, c: char) -> bool {
         let accepted = self.sees(c);
         if accepted {
@@ -115,7 +115,7 @@ impl<'a> Scan<'a> {
         accepted
     }
 
-    /// The literal, number or text (with its quotes) that stands here; goes after it.
+    /// Reads the next literal, number or text (with its quotes).
     pub(crate) fn token(&mut self) -> &'a str {
         let token = &self.rest()[..token_len(self.rest())];
         self.at += token.len();
@@ -123,7 +123,7 @@ impl<'a> Scan<'a> {
         token
     }
 
-    /// The key of the entry that begins here; goes to its value.
+    /// Reads the key of the next entry, and moves to its value.
     pub(crate) fn key(&mut self) -> Result<Cow<'a, str>, Ill> {
         let start = *self;
         let key = said(self.token()).map_err(|why| start.ill(why))?;
@@ -131,14 +131,14 @@ impl<'a> Scan<'a> {
         Ok(key)
     }
 
-    /// Goes after the value that stands here.
+    /// Skips the next value.
     pub(crate) fn skip(&mut self) {
         self.at += value_len(self.rest());
         self.blanks();
     }
 
-    /// The keys of the object that begins here, with the places of their values; of an object with more than
-    /// [`MAX_COLUMNS`], one more than that.
+    /// The keys of the next object, with the positions of their values; if the object has more than [`MAX_COLUMNS`]
+    /// entries, only one more than that.
     pub(crate) fn entries(&mut self) -> Result<IndexMap<Cow<'a, str>, Scan<'a>>, Ill> {
         let mut entries = IndexMap::new();
         self.accept('{');
@@ -155,18 +155,18 @@ impl<'a> Scan<'a> {
         Ok(entries)
     }
 
-    /// A key stands here that its object has already.
+    /// The error that a key occurs twice in its object.
     pub(crate) fn twice(&self, key: &str) -> Ill {
         self.ill(format!("the key `{}` occurs twice", visible_name(key)))
     }
 
-    /// What is wrong at this place.
+    /// An error at this position.
     fn ill(&self, why: String) -> Ill {
         let (line, column) = line_column(self.text, self.at);
         Ill { line, column, why }
     }
 
-    /// The finding, at this place.
+    /// The finding, at this position.
     pub(crate) fn place(&self, finding: Malformed) -> Malformed {
         finding.in_text(self.text, self.at)
     }
@@ -215,7 +215,7 @@ fn text_len(rest: &str) -> usize {
     end.map_or(rest.len(), |at| at + 2)
 }
 
-/// What a text in quotes says; `Err` = why it says nothing.
+/// The content of a text in quotes; `Err` = why it is invalid.
 pub(crate) fn said(token: &str) -> Result<Cow<'_, str>, String> {
     match token.strip_prefix('"').and_then(|t| t.strip_suffix('"')) {
         Some(plain) if !plain.contains('\\') => Ok(Cow::Borrowed(plain)),

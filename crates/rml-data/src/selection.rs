@@ -1,4 +1,4 @@
-//! What is read of data files, and how.
+//! Selects the columns of data files that are read, and how to read them.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,7 +13,7 @@ use crate::labels::Texts;
 use crate::malformed::Malformed;
 use crate::mapping::ColumnMapping;
 
-/// Which columns are read, and how. Those that it leaves out take no memory, and are
+/// The columns to read, and how. Columns that it leaves out take no memory, and are
 /// [unusable](crate::Columns::unusable).
 ///
 /// ```
@@ -33,15 +33,15 @@ pub struct Selection {
     names: Option<BTreeSet<String>>,
     dialect: Dialect,
     mapping: ColumnMapping,
-    /// The inputs of the node that are no conditions, if they are known.
+    /// The inputs of the node that are not conditions, if they are known.
     feeding: Vec<String>,
-    /// In place of what names of files say.
+    /// The format that overrides the names of files.
     format: Option<Format>,
-    /// The inputs that take integers, if they are known.
+    /// The integer inputs, if they are known.
     integers: Vec<String>,
     /// The names of the values of inputs that are cases of an enumeration.
     cases: BTreeMap<String, Vec<String>>,
-    /// The inputs that take texts.
+    /// The inputs that accept texts.
     texts: BTreeMap<String, Texts>,
     /// The inputs whose values may have absent elements.
     filled: BTreeSet<String>,
@@ -55,7 +55,7 @@ impl Selection {
         Self::default()
     }
 
-    /// The columns of those names, and the one that says how long windows are.
+    /// The columns with these names, and the column `lengths`.
     pub fn of<S: Into<String>>(names: impl IntoIterator<Item = S>) -> Self {
         Self { names: Some(names.into_iter().map(Into::into).collect()), ..Self::default() }
     }
@@ -66,26 +66,26 @@ impl Selection {
         Self { feeding: inputs.into_iter().map(Into::into).collect(), ..self }
     }
 
-    /// The same; columns of the inputs in `texts` hold texts, and elements of those in `filled` may be absent.
+    /// The same; columns of the inputs in `texts` contain texts, and elements of those in `filled` may be absent.
     pub(crate) fn taking(self, texts: BTreeMap<String, Texts>, filled: BTreeSet<String>) -> Self {
         Self { texts: self.texts.into_iter().chain(texts).collect(), filled, ..self }
     }
 
-    /// The same, where inputs of those names take integers, so that texts may name them.
+    /// The same; inputs with these names are integers, so that texts may name their values.
     #[must_use]
     pub fn with_integers<S: Into<String>>(self, inputs: impl IntoIterator<Item = S>) -> Self {
         Self { integers: inputs.into_iter().map(Into::into).collect(), ..self }
     }
 
-    /// The same, where values of inputs have names, in the order of their numbers.
+    /// The same; values of inputs have these names, in the order of their numbers.
     #[must_use]
     pub fn with_cases(self, cases: BTreeMap<String, Vec<String>>) -> Self {
         let texts = cases.keys().map(|input| (input.clone(), Texts::Names)).collect();
         Self { cases, texts, ..self }
     }
 
-    /// The same, with the number of entries along the first dimension, and of dimensions, of inputs that are lists
-    /// (without the dimension of windows). If gaps are filled, shorter lists are filled up to that number.
+    /// The same, with the number of entries along the first dimension, and the number of dimensions, of inputs that are
+    /// lists (without the dimension of windows). If gaps are filled, shorter lists are filled up to this number.
     #[must_use]
     pub fn with_lists(self, lists: impl IntoIterator<Item = (String, (usize, usize))>) -> Self {
         let lists = lists.into_iter().map(|(input, (entries, rank))| (input, List { entries, rank }));
@@ -97,24 +97,24 @@ impl Selection {
         &self.cases
     }
 
-    /// The inputs that take integers.
+    /// The integer inputs.
     pub(crate) fn integers(&self) -> &[String] {
         &self.integers
     }
 
-    /// The same, of files that have that format, whatever they are called.
+    /// The same, for files in this format, whatever their names.
     #[must_use]
     pub fn in_format(self, format: Option<Format>) -> Self {
         Self { format, ..self }
     }
 
-    /// The same, with tables in text files written in that way.
+    /// The same, for tables in text files with this dialect.
     #[must_use]
     pub fn written(self, dialect: Dialect) -> Self {
         Self { dialect, ..self }
     }
 
-    /// The same, with those columns for inputs.
+    /// The same, with these columns for inputs.
     ///
     /// # Errors
     /// The mapping names an input that is not among the names.
@@ -134,7 +134,7 @@ impl Selection {
         Ok(Self { mapping, ..self })
     }
 
-    /// The same, with columns that no input needs: each with the texts that it takes if no input has its name.
+    /// The same, with columns that no input needs: each with the texts that it accepts if no input has its name.
     pub(crate) fn also<'n>(mut self, columns: impl IntoIterator<Item = (&'n str, Texts)>) -> Self {
         for (column, texts) in columns {
             let is_input = self.names.as_ref().is_some_and(|names| names.contains(column));
@@ -153,12 +153,12 @@ impl Selection {
         names.is_none_or(|names| name == LENGTHS || names.contains(name)) || self.mapping.uses(name)
     }
 
-    /// How tables in text files are written, as far as the user says it.
+    /// The format of tables in text files, as far as the user gives it.
     pub(crate) fn dialect(&self) -> &Dialect {
         &self.dialect
     }
 
-    /// The only input, if there is one.
+    /// The only input, if there is just one.
     pub(crate) fn only(&self) -> Option<&str> {
         match &self.feeding[..] {
             [input] => Some(input),
@@ -166,23 +166,23 @@ impl Selection {
         }
     }
 
-    /// The format of all files, if the user says it.
+    /// The format of all files, if the user gives it.
     pub(crate) fn format(&self) -> Option<Format> {
         self.format
     }
 
-    /// Which columns feed inputs of other names.
+    /// The columns of inputs with other names.
     pub(crate) fn mapping(&self) -> &ColumnMapping {
         &self.mapping
     }
 
-    /// The same, where columns have the names of inputs.
+    /// The same for a table whose columns have the names of inputs.
     pub(crate) fn of_inputs(&self) -> Self {
         let Self { names, texts, filled, lists, .. } = self.clone();
         Self { names, texts, filled, lists, ..Self::default() }
     }
 
-    /// Which texts a column takes, and whether its elements may be absent among others.
+    /// The texts that a column accepts, and whether single elements may be absent.
     fn taken(&self, column: &str) -> (Texts, bool) {
         if self.mapping.reads_dates(column) {
             return (Texts::Dates, false);
@@ -192,7 +192,7 @@ impl Selection {
         (texts.unwrap_or_default(), self.filled.iter().any(feeds))
     }
 
-    /// The column of that name before its first cell.
+    /// The column with this name before its first cell.
     pub(crate) fn reading(&self, name: &str, cells: impl FnOnce() -> Builder) -> Reading {
         if !self.has(name) {
             return Reading::Refused(left_out());
@@ -203,7 +203,7 @@ impl Selection {
     }
 }
 
-/// Why a column is unusable that is not read.
+/// The reason why a column that is not read is unusable.
 pub(crate) fn left_out() -> Malformed {
     Malformed::lacking("it was not read, since no input of the program had its name".to_owned())
 }

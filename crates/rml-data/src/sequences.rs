@@ -1,4 +1,4 @@
-//! Windows of different lengths: how long each is, and where its cells stand among those of all.
+//! Windows of different lengths: the length of each window, and the positions of its cells among all cells.
 
 use rml_base::codes::run as codes;
 use rml_base::memory::{self, bytes_of};
@@ -7,10 +7,10 @@ use rml_ir::{InputInfo, Shape};
 
 use crate::columns::{Column, Columns, Elements, LENGTHS};
 
-/// The lengths of the windows as the column `lengths` says them, if there is one and no input takes it.
+/// The lengths of the windows in the column `lengths`, if this column exists and no input uses it.
 ///
 /// # Errors
-/// A column of something else than numbers of cycles.
+/// A column that does not contain numbers of cycles.
 pub(crate) fn declared(columns: &Columns, inputs: &[InputInfo]) -> Result<Option<Vec<usize>>, Diagnostics> {
     let is_input = inputs.iter().any(|input| &*input.name == LENGTHS);
     if is_input {
@@ -45,7 +45,7 @@ pub(crate) fn declared(columns: &Columns, inputs: &[InputInfo]) -> Result<Option
     Ok(Some(lengths))
 }
 
-/// A column that is ignored, and whose name says that it has the lengths of windows.
+/// A column that is ignored although its name suggests that it has the lengths of windows.
 pub(crate) fn misnamed(columns: &Columns, inputs: &[InputInfo]) -> Option<String> {
     let mut names = columns.columns.keys().chain(columns.unusable.keys());
     let is_length = |word: &str| matches!(&*word.to_ascii_lowercase(), "len" | "lens" | "length" | LENGTHS);
@@ -54,10 +54,10 @@ pub(crate) fn misnamed(columns: &Columns, inputs: &[InputInfo]) -> Option<String
     names.find(|name| says_lengths(name) && !is_input(name) && !columns.mentions(LENGTHS)).cloned()
 }
 
-/// No window is empty.
+/// Checks that no window is empty.
 ///
 /// # Errors
-/// One is.
+/// A window is empty.
 pub(crate) fn check(name: &str, lengths: &[usize]) -> Result<(), Diagnostic> {
     match lengths.iter().position(|n| *n == 0) {
         None => Ok(()),
@@ -79,10 +79,10 @@ pub(crate) fn starts(lengths: &[usize]) -> Vec<usize> {
     lengths.iter().map(next).collect()
 }
 
-/// Two columns have windows of the same lengths.
+/// Checks that two columns have windows of the same lengths.
 ///
 /// # Errors
-/// They do not.
+/// The lengths differ.
 pub(crate) fn same(name: &str, lengths: &[usize], other: &str, others: &[usize]) -> Result<(), Diagnostic> {
     let differs = lengths.iter().zip(others).position(|(a, b)| a != b);
     match differs {
@@ -95,10 +95,10 @@ pub(crate) fn same(name: &str, lengths: &[usize], other: &str, others: &[usize])
     }
 }
 
-/// Windows that are filled up, to those numbers of cycles, are as long as the column says at least.
+/// Checks that padded windows of these lengths are at least as long as the column `lengths` says.
 ///
 /// # Errors
-/// One is not.
+/// A window is shorter.
 pub(crate) fn within(
     lengths: &[usize],
     name: &str,
@@ -115,7 +115,7 @@ pub(crate) fn within(
     }
 }
 
-/// Where the cells of each window begin, of windows that were filled up: all to the same length, or each to its own.
+/// The positions at which padded windows begin: all padded to the same length, or each to its own.
 ///
 /// # Errors
 /// Windows that are absent.

@@ -1,4 +1,4 @@
-//! Which windows are tested on, and in which order the others are trained on: functions of the seed alone.
+//! Chooses the windows to test on, and the order of the others in training. Both depend only on the seed.
 
 use std::fmt;
 
@@ -22,33 +22,33 @@ pub(crate) fn permutation(n: usize, seed: u64, purpose: &str, tick: u64) -> Vec<
     order
 }
 
-/// What windows are for, each part in ascending order.
+/// The windows for each purpose, in ascending order.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Parts {
-    /// Those to train on.
+    /// The windows to train on.
     pub train: Vec<usize>,
-    /// Those to test on.
+    /// The windows to test on.
     pub test: Vec<usize>,
-    /// Those to compare epochs by.
+    /// The windows to compare epochs by.
     pub validation: Vec<usize>,
 }
 
-/// How many of some windows or groups.
+/// A number of windows or groups.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Amount {
-    /// That share of them, rounded to the nearest count.
+    /// This share of them, rounded to the nearest count.
     Share(f64),
-    /// That many.
+    /// This many.
     Count(usize),
 }
 
 impl Amount {
-    /// Whether it is nothing.
+    /// Whether it is zero.
     pub(crate) fn is_none(self) -> bool {
         matches!(self, Self::Count(0)) || matches!(self, Self::Share(share) if share <= 0.0)
     }
 
-    /// How many that is of all of them.
+    /// The number for `all` windows or groups.
     #[allow(
         clippy::cast_possible_truncation,
         clippy::cast_precision_loss,
@@ -66,10 +66,10 @@ impl Amount {
 /// A request to keep windows for a purpose.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Wish {
-    /// How many windows; of data with groups that are drawn, how many groups.
+    /// The number of windows, or of groups if groups are drawn.
     pub amount: Amount,
-    /// Whether they are the last ones in the order of the data, of data with groups the last ones of each group;
-    /// otherwise they are drawn.
+    /// Whether the last windows in the order of the data are kept, for data with groups the last ones of each group;
+    /// otherwise windows are drawn.
     pub last: bool,
 }
 
@@ -78,19 +78,19 @@ pub struct Wish {
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Ranges {
-    /// Those to test on.
+    /// The windows to test on.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub test: Vec<(usize, usize)>,
-    /// Those to compare epochs by.
+    /// The windows to compare epochs by.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub validation: Vec<(usize, usize)>,
-    /// Those that share rows with them, and are used for nothing.
+    /// The windows that share rows with these, and are not used.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub left_out: Vec<(usize, usize)>,
 }
 
 impl Ranges {
-    /// How many windows ranges have.
+    /// The number of windows in ranges.
     pub fn count(of: &[(usize, usize)]) -> usize {
         of.iter().map(|(first, end)| end.saturating_sub(*first)).sum()
     }
@@ -115,10 +115,10 @@ impl Ranges {
     }
 }
 
-/// How many windows are kept for a purpose, and which. Displays as options say it: `12` or `last:12`.
+/// How many windows are kept for a purpose, and which. Displays in the notation of options: `12` or `last:12`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Kept {
-    /// How many.
+    /// The number of windows.
     pub count: usize,
     /// Whether they are the last ones in the order of the data; otherwise they are drawn.
     pub last: bool,
@@ -130,8 +130,8 @@ impl fmt::Display for Kept {
     }
 }
 
-/// Divides windows: some to test on, of the others some to compare epochs by, and the rest to train on. Which ones are
-/// tested does not depend on those for validation.
+/// Divides windows: some to test on, some of the others to compare epochs by, and the rest to train on. The windows for
+/// testing do not depend on those for validation.
 pub fn split(windows: usize, test: Kept, validation: Kept, seed: u64) -> Parts {
     let drawn = permutation(windows, seed, "test windows", 0);
     let (mut test, others) = take(drawn, test);
@@ -142,7 +142,7 @@ pub fn split(windows: usize, test: Kept, validation: Kept, seed: u64) -> Parts {
     Parts { train, test, validation }
 }
 
-/// Those that are kept, and the others, each in the order of `drawn`.
+/// The kept windows, and the others, each in the order of `drawn`.
 fn take(mut drawn: Vec<usize>, kept: Kept) -> (Vec<usize>, Vec<usize>) {
     let count = kept.count.min(drawn.len());
     if kept.last {

@@ -16,27 +16,27 @@ use crate::labels;
 use crate::malformed::Malformed;
 use crate::npy;
 
-/// How many elements are looked at at a time, where all of a column are.
+/// How many elements are read at once when a whole column is read.
 pub(crate) const AT_ONCE: usize = 1 << 18;
 
-/// Columns without elements, and where these are.
+/// Columns without elements, and the positions of their elements.
 #[derive(Debug, Default)]
 pub(crate) struct Stored {
     pub(crate) table: Columns,
     pub(crate) segments: IndexMap<String, Vec<Segment>>,
 }
 
-/// Elements that follow each other in the file.
+/// A range of consecutive elements in the file.
 #[derive(Clone, Debug)]
 pub(crate) struct Segment {
-    /// The number of the first one in the column.
+    /// The number of its first element in the column.
     pub(crate) start: usize,
     len: usize,
     /// The type of the elements, as NumPy writes it.
     descr: &'static str,
-    /// Where they begin in the file.
+    /// Its position in the file.
     at: u64,
-    /// For numbers of texts, those that they have in the whole column.
+    /// For texts, their numbers in the whole column.
     numbers: Option<Arc<[i64]>>,
 }
 
@@ -45,7 +45,7 @@ impl Segment {
         self.start + self.len
     }
 
-    /// Gives texts other numbers.
+    /// Renumbers texts.
     fn renumber(&mut self, numbers: &[i64]) {
         let all = match &self.numbers {
             None => numbers.to_vec(),
@@ -60,7 +60,7 @@ impl Segment {
         self.numbers = (!is_same).then(|| all.into());
     }
 
-    /// Those elements of the column, all of which are here.
+    /// Reads these elements of the column, all of which are in this segment.
     pub(crate) fn read(&self, scratch: &Scratch, range: Range<usize>) -> Result<Elements, Diagnostic> {
         let size = npy::size(self.descr);
         let mut bytes = vec![0; range.len() * size];
@@ -74,7 +74,7 @@ impl Segment {
 }
 
 impl Stored {
-    /// Puts elements after those that a column has.
+    /// Appends elements to a column.
     pub(crate) fn put(
         &mut self,
         scratch: &Scratch,
@@ -89,7 +89,7 @@ impl Stored {
         Ok(())
     }
 
-    /// Columns that were in memory.
+    /// Moves the elements of columns from memory to the file.
     pub(crate) fn of(scratch: &Scratch, table: Columns) -> Result<Self, Diagnostic> {
         let mut stored = Self::default();
         stored.keep(scratch, table)?;
@@ -164,7 +164,7 @@ impl Stored {
         Ok(())
     }
 
-    /// Makes columns unusable that hold numbers, and integers that are none.
+    /// Makes columns of numbers unusable if they contain integers that no number represents exactly.
     pub(crate) fn refuse_inexact(&mut self, scratch: &Scratch) -> Result<(), Diagnostic> {
         let mut refused = Vec::new();
         for (name, segments) in &self.segments {
@@ -188,12 +188,12 @@ impl Stored {
     }
 }
 
-/// Adds the columns of another piece without a value.
+/// Adds the columns that only another piece has, without values.
 fn add_missing(table: &mut Columns, other: &Columns, rows: usize) {
     for (name, column) in &other.columns {
         if !table.columns.contains_key(name) && !table.unusable.contains_key(name) {
             let cell = match other.lengths(name) {
-                // Whatever it is, such a column has no gaps.
+                // Such a column has no gaps, whatever its cells.
                 Some(_) => &[][..],
                 None => column.shape.dims().get(1..).unwrap_or_default(),
             };
@@ -207,7 +207,7 @@ fn add_missing(table: &mut Columns, other: &Columns, rows: usize) {
 /// Makes the form of a column in two pieces of a file agree, as if the file had been read as a whole.
 ///
 /// # Errors
-/// Why it has none.
+/// Why the forms cannot agree.
 fn fit(name: &str, before: &mut Columns, piece: &mut Columns) -> Result<(), Malformed> {
     let sequences = [&*before, &*piece].map(|table| table.lengths(name).is_some());
     let (Some(a), Some(b)) = (before.columns.get_mut(name), piece.columns.get_mut(name)) else {
@@ -230,7 +230,7 @@ fn fit(name: &str, before: &mut Columns, piece: &mut Columns) -> Result<(), Malf
         if a.present.is_some() || b.present.is_some() {
             return Err(gaps_in_sequences());
         }
-        // Where rows of the other piece are as long as each other, they are made sequences when they are added.
+        // If all rows of the other piece have the same length, they become sequences when they are appended.
         return Ok(());
     }
     let (cells, others) = (cell(a), cell(b));

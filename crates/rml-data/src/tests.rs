@@ -1,4 +1,4 @@
-//! Columns against inputs: conversions, readings, and what is refused.
+//! Binding columns to inputs: conversions, readings, and errors.
 
 mod cut_tests;
 mod prepared_tests;
@@ -190,7 +190,7 @@ fn an_epoch_ends_with_the_last_cycle_of_its_last_windows() {
     let windows = Windows::bind(&columns, &inputs[..2], Precision::F32, false).unwrap();
     assert_eq!(rows(&windows, &[0, 1]), ["[1.0, 3.0] false", "[2.0, 4.0] false"]);
     assert_eq!(rows_of(&windows.block(&[0, 1], true).unwrap()), ["[1.0, 3.0] false", "[2.0, 4.0] true"]);
-    // What says when another input is there ends windows.
+    // A column for the clock of another input decides where windows end.
     let columns = json(r#"{"x": [[1.0, 2.0], [3.0, 4.0]], "late": [true, true]}"#);
     let windows = Windows::bind(&columns, &inputs, Precision::F32, false).unwrap();
     assert_eq!(rows(&windows, &[0, 1]), ["[1.0, 3.0] false -", "[2.0, 4.0] true true"]);
@@ -252,7 +252,7 @@ fn damage_to_text_formats_never_panics() {
     }
 }
 
-/// A column that one file lacks is not taken for one that none has.
+/// A column that only one file lacks is an error; a default is used only if all files lack it.
 #[test]
 fn defaults_are_of_columns_that_no_file_has() {
     let inputs = [input("x", DType::Num, &[], None), input("end", DType::Bool, &[], None)];
@@ -371,7 +371,7 @@ fn each_type_that_does_not_fit_says_what_does() {
     assert!(why(DType::Int, "[1.0, 2.0]").contains("all of them are whole"));
 }
 
-/// Without an element, a text does not say about what type they would be.
+/// Without elements, a text format does not tell the type of a column.
 #[test]
 fn columns_without_elements_are_of_any_type() {
     for dtype in [DType::Bool, DType::Int, DType::Num] {

@@ -1,5 +1,5 @@
-//! Values as text. Numbers print so that they read back exactly, and a number always has a point. An integer that has a
-//! name prints as that.
+//! Values as text. Printed numbers read back exactly, and a number always has a decimal point. An integer that has a
+//! name prints as its name.
 
 use std::fmt;
 use std::sync::Arc;
@@ -7,7 +7,8 @@ use std::sync::Arc;
 use rml_base::visible_name;
 use rml_ir::{Data, Shape, Value};
 
-/// The names of the integers of a value, from 0, if they have names. One beyond them is a number.
+/// The names of the integers of a value, numbered from 0, if they have names. An integer beyond them prints as a
+/// number.
 pub type Named<'n> = Option<&'n [Arc<str>]>;
 
 /// The name of an integer.
@@ -15,7 +16,7 @@ fn name(i: i64, names: Named<'_>) -> Option<&str> {
     names?.get(usize::try_from(i).ok()?).map(|name| &**name)
 }
 
-/// A number, shortest form that reads back; `1.0`, `1.0e-7`, `NaN`, `Infinity`, `-Infinity`.
+/// A number in the shortest form that reads back exactly; `1.0`, `1.0e-7`, `NaN`, `Infinity`, `-Infinity`.
 pub fn number(x: f64, short: impl std::fmt::Debug) -> String {
     if x.is_nan() {
         "NaN".into()
@@ -27,7 +28,7 @@ pub fn number(x: f64, short: impl std::fmt::Debug) -> String {
     }
 }
 
-/// Writes the element at position `i`, names and what is not finite in quotes.
+/// Writes the element at position `i`; names, and numbers that are not finite, are quoted.
 fn json_element(out: &mut dyn fmt::Write, data: &Data, i: usize, names: Named<'_>) -> fmt::Result {
     if let Data::Int(v) = data
         && let Some(name) = name(v[i], names)
@@ -50,7 +51,7 @@ pub fn element(data: &Data, i: usize, names: Named<'_>) -> String {
 
 /// Appends a value as JSON.
 pub fn json_value(out: &mut String, value: &Value, names: Named<'_>) {
-    // Writing to memory does not fail.
+    // Writing to a string cannot fail.
     let _ = write_json(out, value, names);
 }
 
@@ -76,22 +77,22 @@ fn nested(out: &mut dyn fmt::Write, dims: &[usize], at: &mut usize, data: (&Data
     out.write_str("]")
 }
 
-/// What `write` writes.
+/// The text that `write` writes.
 pub fn written(write: impl FnOnce(&mut dyn fmt::Write) -> fmt::Result) -> String {
     let mut out = String::new();
-    // Writing to memory does not fail.
+    // Writing to a string cannot fail.
     let _ = write(&mut out);
     out
 }
 
-/// A value for people: numbers at most six digits long where that is exact enough, large tensors cut.
+/// A value for people: numbers with at most six digits if they are exact enough, large tensors shortened.
 pub fn brief(value: &Value, names: Named<'_>) -> String {
     const SHOWN: usize = 6;
     let data = value.to_data();
     let one = |i: usize| match &data {
         Data::F32(v) => brief_number(v[i].into(), number(v[i].into(), v[i])),
         Data::F64(v) => brief_number(v[i], number(v[i], v[i])),
-        // A name may come from anywhere.
+        // A name may come from an untrusted source.
         Data::Int(_) if names.is_some() => visible_name(&element(&data, i, names)).into_owned(),
         Data::Bool(_) | Data::Int(_) => element(&data, i, None),
     };

@@ -1,4 +1,4 @@
-//! Data read window by window: which input takes what in each cycle of a batch of windows.
+//! Data read window by window: the values of each input in each cycle of a batch of windows.
 
 mod agreed;
 mod batches;
@@ -32,18 +32,18 @@ pub use doubts::Uneven;
 /// Data bound to the inputs of a node.
 #[derive(Debug)]
 pub struct Windows {
-    /// How many windows.
+    /// The number of windows.
     pub count: usize,
-    /// How many cycles each has; of different lengths, the greatest.
+    /// The number of cycles of each window; if lengths differ, the largest.
     pub cycles: usize,
-    /// How many cycles each window has, where they differ.
+    /// The number of cycles of each window, if they differ.
     lengths: Option<Vec<usize>>,
     inputs: Vec<Bound>,
     /// The rows of each window, if they are those of a long table.
     layout: Option<Arc<Layout>>,
-    /// A column that is ignored, and whose name says that it has the lengths of the windows.
+    /// A column that is ignored although its name suggests that it has the lengths of the windows.
     misnamed: Option<String>,
-    /// What the data is called in messages.
+    /// The name of the data in messages.
     origin: String,
 }
 
@@ -51,7 +51,7 @@ pub struct Windows {
 struct Bound {
     info: InputInfo,
     role: Role,
-    /// The input whose value says when this one is present.
+    /// The input whose value decides when this one is present.
     clock: Option<Clock>,
     /// The names of its values.
     classes: Option<Classes>,
@@ -61,13 +61,13 @@ struct Bound {
 
 #[derive(Debug)]
 enum Role {
-    /// A value a cycle.
+    /// A value per cycle.
     Cycle(Cells),
-    /// A value per cycle, stored window after window; and where each window begins.
+    /// A value per cycle, stored window after window; and the position of each window.
     Sequence(Cells, Vec<usize>),
-    /// A value a window.
+    /// A value per window.
     Window(Cells),
-    /// A value a row of a long table, whose rows are the cycles of windows.
+    /// A value per row of a long table, whose rows are the cycles of windows.
     Row(Cells),
     /// True in the last cycle of each window.
     End,
@@ -79,19 +79,19 @@ enum Role {
 
 #[derive(Clone, Copy, Debug)]
 enum Clock {
-    /// It ticks where that input has that value.
+    /// It ticks where this input has this value.
     Input(usize, bool),
     /// The program computes it.
     Program,
 }
 
-/// The shapes that a column of an input may have: a value a cycle, and a value a window.
+/// The shapes that a column of an input may have: with a value per cycle, and with a value per window.
 fn expected_shapes(info: &InputInfo) -> [String; 2] {
     let cell = cell_type(info);
     ["windows, cycles", "windows"].map(|lead| prefixed(lead, cell.shape.dims()))
 }
 
-/// The type of one window's cell: without the leading dimension where windows are stacked.
+/// The type of a cell of one window: without the leading dimension if windows are stacked.
 fn cell_type(info: &InputInfo) -> Type {
     let dims = info.ty.shape.dims();
     let dims = if info.batched { dims.get(1..).unwrap_or_default() } else { dims };
@@ -99,37 +99,37 @@ fn cell_type(info: &InputInfo) -> Type {
 }
 
 impl Windows {
-    /// How many cycles a window has.
+    /// The number of cycles of a window.
     pub fn length(&self, window: usize) -> usize {
         self.lengths.as_ref().and_then(|lengths| lengths.get(window).copied()).unwrap_or(self.cycles)
     }
 
-    /// How many cycles each window has; `None` if they differ.
+    /// The number of cycles of every window; `None` if they differ.
     pub fn same_length(&self) -> Option<usize> {
         self.lengths.is_none().then_some(self.cycles)
     }
 
-    /// All cycles of those windows, which have the same length and are stacked: a column for each input. `is_last` says
+    /// All cycles of these windows, which have the same length and are stacked: a column for each input. `is_last` says
     /// that an epoch, or the evaluation of some windows, ends with them.
     ///
     /// # Errors
-    /// Stacked windows that disagree on an input that they share; no memory for the columns.
+    /// Stacked windows with different values of an input that they share; not enough memory for the columns.
     pub fn block(&self, windows: &[usize], is_last: bool) -> Result<Block, Diagnostic> {
         let column = |i| self.column_of(i, windows, is_last);
         let columns = (0..self.inputs.len()).map(column).collect::<Result<_, _>>()?;
         Ok(Block::new(self.length_of(windows), columns))
     }
 
-    /// How many cycles windows have that are stacked.
+    /// The number of cycles of stacked windows.
     fn length_of(&self, windows: &[usize]) -> usize {
         windows.first().map_or(self.cycles, |window| self.length(*window))
     }
 
-    /// The values of input `i` alone in all cycles of these windows, as in their [`block`](Self::block) if they are not
+    /// The values of only input `i` in all cycles of these windows, as in their [`block`](Self::block) if they are not
     /// the last windows.
     ///
     /// # Errors
-    /// Those of [`block`](Self::block).
+    /// As for [`block`](Self::block).
     pub fn column(&self, i: usize, windows: &[usize]) -> Result<block::Column, Diagnostic> {
         self.column_of(i, windows, false)
     }
@@ -154,7 +154,7 @@ impl Windows {
         Ok(if let Some(Clock::Program) = self.inputs[i].clock { column.on_demand() } else { column })
     }
 
-    /// For each cycle, whether the clock of an input allows it to be present, as far as inputs decide the clock.
+    /// For each cycle, whether the clock of an input allows it to be present, as far as inputs determine the clock.
     /// `depth` counts the clocks around it, and ends the recursion if clocks depend on each other.
     fn follows_clock(&self, i: usize, windows: &[usize], depth: usize) -> Result<Vec<bool>, Diagnostic> {
         let length = self.length_of(windows);
@@ -214,7 +214,8 @@ impl Windows {
         Ok(Some(steps.applied(value)))
     }
 
-    /// These cells of an input's column as a value of that shape, with classes in place of texts.
+    /// These cells of an input's column as a value of this shape, with the numbers of classes instead of those of
+    /// texts.
     fn gathered(&self, i: usize, cells: &[usize], shape: Shape) -> Result<Value, Diagnostic> {
         let Bound { info, classes, .. } = &self.inputs[i];
         let Some(data) = self.inputs[i].cells() else { return Err(self.lacking(i, &[], &[])) };
@@ -229,8 +230,8 @@ impl Windows {
         })
     }
 
-    /// Stacked windows have the same values of an input that they share; the cells are those of all windows in each
-    /// cycle.
+    /// Checks that stacked windows have the same values of an input that they share; `cells` has the cells of all
+    /// windows in each cycle.
     fn agree(&self, i: usize, windows: &[usize], cells: &[usize]) -> Result<(), Diagnostic> {
         let (info, Some(data)) = (&self.inputs[i].info, self.inputs[i].cells()) else { return Ok(()) };
         for cells in cells.chunks(windows.len()).filter(|cells| cells.len() > 1) {
@@ -249,7 +250,7 @@ impl Windows {
         let begins = |window: &usize| self.layout.as_ref().is_none_or(|layout| layout.begins_series(*window));
         let is_true = match &self.inputs[i].role {
             Role::Begin if windows.iter().all(begins) => 0,
-            // Beyond all cycles.
+            // This is past all cycles.
             Role::EpochEnd => usize::MAX,
             Role::Begin if !windows.iter().any(begins) => usize::MAX,
             Role::Begin => {
@@ -264,7 +265,7 @@ impl Windows {
         Ok(one_true(cycles, is_true))
     }
 
-    /// The number of the cell that an input has in a cycle of a window; `None` = it has none there.
+    /// The number of the cell of an input in a cycle of a window; `None` if it has none.
     fn cell(&self, i: usize, window: usize, cycle: usize) -> Option<usize> {
         match &self.inputs[i].role {
             Role::Cycle(data) => Some(data.place(window)? * self.cycles + cycle),
@@ -275,8 +276,8 @@ impl Windows {
         }
     }
 
-    /// Those of the cycles in which an input has a value. In a long table, that is where one of the windows has a
-    /// value, or gaps are filled.
+    /// The cycles in which an input has a value. In a long table, this means that one of the windows has a value, or
+    /// gaps are filled.
     fn valued(&self, i: usize, windows: &[usize], cycles: &[usize]) -> Vec<usize> {
         let bound = &self.inputs[i];
         let has_value = |t: &usize| match &bound.role {
@@ -288,7 +289,7 @@ impl Windows {
         cycles.iter().copied().filter(has_value).collect()
     }
 
-    /// Some of the windows that are stacked have no value of an input in some of those cycles.
+    /// The error that only some of the stacked windows have a value of an input in these cycles.
     fn lacking(&self, i: usize, windows: &[usize], cycles: &[usize]) -> Diagnostic {
         let info = &self.inputs[i].info;
         let mut places = cycles.iter().flat_map(|t| windows.iter().map(move |window| (*window, *t)));
@@ -326,7 +327,7 @@ impl Windows {
         self.inputs.iter().map(|bound| &bound.info)
     }
 
-    /// The inputs whose values have names, with these in the order of their numbers.
+    /// The inputs whose values have names, with the names in the order of their numbers.
     pub fn classes(&self) -> impl Iterator<Item = (&str, &[String])> {
         self.inputs.iter().filter_map(|bound| Some((&*bound.info.name, &bound.classes.as_ref()?.names[..])))
     }
@@ -337,17 +338,17 @@ impl Windows {
         self.inputs.iter().filter(is_repeated).map(|bound| &*bound.info.name)
     }
 
-    /// Prepares the values of all inputs in that way, whenever they are read.
+    /// Prepares the values of all inputs in this way, whenever they are read.
     pub fn prepare(&mut self, preparation: &Preparation) {
         for bound in &mut self.inputs {
             bound.steps = preparation.steps.get(&*bound.info.name).cloned().unwrap_or_default();
         }
     }
 
-    /// The preparation of an input that is computed from the values of some windows.
+    /// The preparation of an input, fitted to the values of some windows.
     ///
     /// # Errors
-    /// Data that cannot be read; values that cannot be prepared so.
+    /// Data that cannot be read; values that cannot be prepared in this way.
     pub(crate) fn fit(
         &self,
         name: &str,
@@ -364,8 +365,8 @@ impl Windows {
         let is_used = scales || fill == Some(&Fill::Mean);
         let mut counted = 0;
         for window in set.iter().filter(|_| is_used) {
-            // A value per window counts once, however many cycles it is used in. A row of a long table counts once,
-            // however many windows contain it.
+            // A value per window counts once, however many cycles use it. A row of a long table counts once, however
+            // many windows contain it.
             let cycles = match (&bound.role, &self.layout) {
                 (Role::Window(_), _) => 0..1,
                 (Role::Row(_), Some(layout)) => {
@@ -405,7 +406,7 @@ fn one_true(cycles: &[usize], is_true: usize) -> Option<Value> {
     (!cycles.is_empty()).then(|| Value::new(Shape::new(&[cycles.len()]), Data::Bool(values)))
 }
 
-/// Classes in place of the numbers of texts.
+/// The value with the numbers of classes instead of those of texts.
 fn renumbered(value: &Value, numbers: &[i64]) -> Value {
     let Data::Int(v) = value.to_data() else { return value.clone() };
     let mut elements = Elements::Int(v);

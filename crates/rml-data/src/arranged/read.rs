@@ -1,4 +1,4 @@
-//! The columns that say how a long table is cut.
+//! Reads the columns that determine how a long table is cut.
 
 use std::ops::Range;
 
@@ -13,9 +13,9 @@ use crate::dates;
 use crate::labels::listed;
 use crate::on_disk::Dataset;
 
-/// The rows of a table, as the columns of a cut say it.
+/// The rows of a table, according to the columns of a cut.
 pub(super) struct Rows {
-    /// How many there are.
+    /// The number of rows.
     pub(super) count: usize,
     /// The rows in the order of groups; `None` if the table has that order.
     pub(super) order: Option<Vec<usize>>,
@@ -83,7 +83,7 @@ impl Rows {
         Ok(rows)
     }
 
-    /// Within each group, no row is earlier than the one before it.
+    /// Checks that within each group, no row is earlier than the one before it.
     fn check_time(&self, table: &Columns, cut: &Cut) -> Result<(), Diagnostic> {
         let (Some(time), Some(name)) = (&self.time, &cut.time) else { return Ok(()) };
         let row = |place: usize| self.order.as_ref().map_or(place, |order| order[place]);
@@ -117,7 +117,7 @@ fn short(short: Shortage) -> Diagnostic {
     short.diagnostic("the places of the rows in the windows of the table")
 }
 
-/// A column of a cut, which has a value in each row.
+/// A column of a cut, which must have a value in each row.
 fn column<'t>(table: &'t Columns, flag: &str, name: &str) -> Result<&'t Column, Diagnostic> {
     let what = |why: &str| format!("`--{flag} {}`: {why}", visible_name(name));
     if let Some(why) = table.unusable.get(name) {
@@ -158,7 +158,7 @@ fn numbers_of_groups(data: &dyn Dataset, name: &str, count: usize) -> Result<Vec
         let number = known.insert_full(key, ()).0;
         all.push(u32::try_from(number).unwrap_or(u32::MAX));
     };
-    // 0.0 and -0.0 are one number.
+    // 0.0 and -0.0 are the same number.
     let bits = |x: f64| if x == 0.0 { 0 } else { x.to_bits() };
     data.for_each(name, &mut |elements| match elements {
         Elements::Bool(v) => v.iter().for_each(|x| add(u64::from(*x))),
@@ -169,7 +169,7 @@ fn numbers_of_groups(data: &dyn Dataset, name: &str, count: usize) -> Result<Vec
     Ok(all)
 }
 
-/// The rows in the order of their groups, unless they have it, and the places of each group.
+/// The order of rows by group, unless the table has this order already, and the places of each group.
 fn arranged(numbers: &[u32]) -> (Option<Vec<usize>>, Vec<Range<usize>>) {
     let groups = numbers.iter().max().map_or(0, |most| *most as usize + 1);
     let mut ends = vec![0; groups];

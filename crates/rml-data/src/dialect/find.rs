@@ -1,5 +1,5 @@
-//! Finds how a file writes its table, from its beginning. What is clear is taken; what could be read in two ways is an
-//! error that shows the line and the flags that decide.
+//! Detects the format of a file from its beginning. If the format is ambiguous, the error shows the line and the flags
+//! that decide.
 
 use super::sample::{Record, is_number, records};
 use super::{BLANKS, Dialect, Known, MISSING, Names, plain, shown};
@@ -8,7 +8,7 @@ use crate::malformed::Malformed;
 /// The separators of cells that detection tries, besides blanks.
 const SEPARATORS: [char; 4] = [',', ';', '\t', '|'];
 
-/// Finds how the file that begins with `sample` writes its table. `usual` separates the cells of files with its name.
+/// Detects the format of the file that begins with `sample`. `usual` is the default separator for files with its name.
 ///
 /// # Errors
 /// Two separators fit.
@@ -46,7 +46,7 @@ pub(crate) fn find(sample: &str, given: &Dialect, usual: Option<char>) -> Result
     Ok(known)
 }
 
-/// A separator in a sentence.
+/// A description of a separator for a sentence.
 fn words(separator: char) -> String {
     match separator {
         '\t' => "tabs".to_owned(),
@@ -55,7 +55,7 @@ fn words(separator: char) -> String {
     }
 }
 
-/// What separates the cells.
+/// Detects the separator of cells.
 fn separator(
     sample: &str,
     records: &[Record<'_>],
@@ -105,7 +105,7 @@ fn are_blank(records: &[Record<'_>]) -> bool {
     count > 1 && !rows.is_empty() && rows.iter().all(is_row)
 }
 
-/// Two separators divide all records into as many cells each.
+/// The error that two separators divide all records into equal numbers of cells.
 fn two_separators(sample: &str, records: &[Record<'_>], several: &[char]) -> Malformed {
     let Some(record) = records.get(1).or(records.first()) else { return Malformed::new("there is no line") };
     let cut: String = record.text.chars().take(80).collect();
@@ -119,11 +119,11 @@ fn two_separators(sample: &str, records: &[Record<'_>], several: &[char]) -> Mal
     why.in_text(sample, record.at)
 }
 
-/// Finds the names of the columns and the comments. Says whether the first row has the names.
+/// Detects the names of the columns and the comments. Returns whether the first row has the names.
 fn names(all: &[Record<'_>], rows: &[Record<'_>], given: &Dialect, known: &mut Known) -> bool {
     let Some(first) = rows.first() else { return false };
     let own = first.cells(known.separator);
-    // A column may be called `#`.
+    // A column may have the name `#`.
     let is_name = |record: &Record<'_>| {
         let cells = record.cells(known.separator);
         cells.len() == own.len() && cells.len() > 1 && cells[0] == "#"
@@ -162,7 +162,7 @@ fn names(all: &[Record<'_>], rows: &[Record<'_>], given: &Dialect, known: &mut K
     false
 }
 
-/// Whether a line that begins with `#` names the columns of the row below it.
+/// Whether a line that begins with `#` contains the names of the columns of the row below it.
 fn is_header(above: &Record<'_>, row: &[&str], separator: char) -> bool {
     let text = above.text.trim_start().trim_start_matches('#');
     let cells = Record { text, ..*above }.cells(separator);
@@ -177,12 +177,12 @@ fn is_row(cells: &[&str]) -> bool {
     filled.peek().is_some() && filled.all(|cell| is_number(cell)) || has_fraction
 }
 
-/// Finds how numbers are written.
+/// Detects the notation of numbers.
 fn numbers(cells: &[&str], given: &Dialect, known: &mut Known) {
     let reads = |cell: &str, decimal, thousands| {
         plain(cell, decimal, thousands).is_some_and(|text| text.parse::<f64>().is_ok())
     };
-    // A mark separates thousands for certain where it occurs twice in a number, or before a decimal mark.
+    // A mark is certainly a separator of thousands if it occurs twice in a number, or before a decimal mark.
     let is_grouped = |decimal: char, mark: char| {
         let is_certain = |cell: &&&str| cell.contains(decimal) || cell.matches(mark).count() > 1;
         let mut marked = cells.iter().filter(|cell| cell.contains(mark)).filter(is_certain);
@@ -192,7 +192,7 @@ fn numbers(cells: &[&str], given: &Dialect, known: &mut Known) {
         cells.iter().any(|cell| cell.contains(mark) && is_so(cell))
     };
     let (by_comma, by_point) = (is_grouped('.', ','), is_grouped(',', '.'));
-    // Digits after a comma, or after a point, are a fraction unless there are exactly three.
+    // Digits after a comma or a point are a fraction unless there are exactly three of them.
     let has_fraction =
         has(',', &|cell| reads(cell, ',', None) && (!reads(cell, '.', Some(',')) || cell.starts_with('0')));
     let has_points = has('.', &|cell| reads(cell, '.', None));

@@ -1,10 +1,10 @@
-//! The beginning of a file, in records and cells, before it is known how the file is written.
+//! The beginning of a file, divided into records and cells before its format is known.
 
 use super::{BLANKS, plain, separates};
 
-/// How many bytes of a file are looked at.
+/// The most bytes of a file that are examined.
 pub(crate) const SAMPLE: usize = 1 << 16;
-/// How many records of it.
+/// The most records that are examined.
 const RECORDS: usize = 500;
 
 /// The beginning of a file, up to the end of a line, without the byte order mark.
@@ -21,7 +21,7 @@ pub(crate) fn sample_of(bytes: &[u8]) -> &str {
     }
 }
 
-/// A record of the sample: its text without the end of the line, and where that begins.
+/// A record of the sample: its text without the line end, and the position of its start.
 #[derive(Clone, Copy)]
 pub(super) struct Record<'t> {
     pub(super) at: usize,
@@ -59,7 +59,7 @@ impl<'t> Record<'t> {
     }
 }
 
-/// The records of a text that are neither blank nor comments; a line end in quotes ends none.
+/// The records of a text that are neither blank nor comments; a line end within quotes does not end a record.
 pub(super) fn records<'t>(text: &'t str, comment: Option<&str>) -> Vec<Record<'t>> {
     let (mut records, mut begin, mut end, mut quoted) = (Vec::new(), 0, 0, false);
     let is_comment = |line: &str| comment.is_some_and(|c| line.trim_start().starts_with(c));
@@ -82,7 +82,7 @@ pub(super) fn records<'t>(text: &'t str, comment: Option<&str>) -> Vec<Record<'t
     records
 }
 
-/// Whether a cell is a number, written in some way.
+/// Whether a cell is a number in any notation.
 pub(super) fn is_number(cell: &str) -> bool {
     let cell = cell.trim_matches('"');
     let ways = [('.', None), (',', None), ('.', Some(',')), (',', Some('.'))];

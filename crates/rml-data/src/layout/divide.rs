@@ -1,4 +1,4 @@
-//! Which windows of a long table are for what, so that no row of a window for testing or validation is trained on.
+//! Divides the windows of a long table so that no row of a window for testing or validation is trained on.
 
 use std::ops::Range;
 
@@ -8,17 +8,17 @@ use rml_base::codes::run as codes;
 use super::Layout;
 use crate::split::{Amount, Ranges, Wish, permutation};
 
-/// The windows of one group, in the course of the division.
+/// The windows of one group, while windows are divided.
 struct Group {
-    /// How many windows it has.
+    /// The number of its windows.
     all: usize,
-    /// Those that share no row with windows that have a purpose.
+    /// The windows that share no row with windows that have a purpose.
     free: Range<usize>,
 }
 
 impl Layout {
-    /// Whether windows are divided by groups, or may share rows. Otherwise each window stands by itself, and they are
-    /// divided as windows of other data.
+    /// Whether windows are divided by groups, or may share rows. Otherwise windows are independent, and are divided
+    /// like windows of other data.
     pub(crate) fn divides(&self) -> bool {
         self.has_groups() || self.cut.overlaps()
     }
@@ -27,16 +27,17 @@ impl Layout {
         self.groups.len() > 2
     }
 
-    /// What is kept for a purpose if nothing is said: some groups, or without groups the last windows.
+    /// The default for windows kept for a purpose: some groups, or without groups the last windows.
     pub(crate) fn usual(&self, share: f64) -> Wish {
         Wish { amount: Amount::Share(share), last: !self.has_groups() }
     }
 
-    /// Divides the windows: some to test on, of the others some to compare epochs by. Those that share a row with them
-    /// are left out of the training. Groups are drawn by the seed; the last windows are those of each group.
+    /// Divides the windows: some to test on, and some of the others to compare epochs by. Windows that share a row with
+    /// these are left out of the training. Groups are drawn by the seed; the last windows are the last ones of each
+    /// group.
     ///
     /// # Errors
-    /// Windows that are to be drawn, and share rows; groups that are to be drawn, of which none is left.
+    /// Windows to be drawn that share rows; too many groups to be drawn, so that none remains.
     pub(crate) fn divide(&self, test: Wish, validation: Wish, seed: u64) -> Result<Ranges, Diagnostic> {
         let group = |of: &[usize]| Group { all: of[1] - of[0], free: of[0]..of[1] };
         let mut groups: Vec<Group> = self.groups.windows(2).map(group).collect();
@@ -49,7 +50,7 @@ impl Layout {
         Ok(ranges)
     }
 
-    /// Takes the windows for a purpose, and adds those that share rows with them to `left_out`.
+    /// Chooses the windows for a purpose, and adds the windows that share rows with them to `left_out`.
     fn keep(
         &self,
         groups: &mut [Group],
@@ -69,7 +70,7 @@ impl Layout {
                     let first = group.free.end - count;
                     kept.push((first, group.free.end));
                     let limit = self.places(first).start;
-                    // Windows end in their order.
+                    // The ends of windows are in the order of the windows.
                     let before = (group.free.start..first).rev();
                     let shared = before.take_while(|window| self.places(*window).end > limit).count();
                     let end = first - shared;
@@ -90,7 +91,7 @@ impl Layout {
         }
         let all = groups.len();
         let count = match amount {
-            // A share that is asked for is not nothing.
+            // A requested share is at least one group.
             Amount::Share(_) => amount.of(all).max(1),
             Amount::Count(count) => count,
         };

@@ -1,9 +1,9 @@
-//! The schema in the footer of a Parquet file, checked before the reader takes it: the reader recurses for each level
-//! of a schema, and allocates the number of fields that a group declares.
+//! Checks the schema in the footer of a Parquet file before the reader parses it: the reader recurses for each level of
+//! a schema, and allocates the number of fields that a group declares.
 //!
-//! A footer is in the compact protocol of Thrift. The reader does not compare the type that a field has in the file
-//! with the one it expects, so that a wrong type would let it find another schema than the one checked here: such
-//! footers are refused.
+//! A footer is in the compact protocol of Thrift. The reader does not compare the type of a field in the file with the
+//! expected type, so with a wrong type it would find another schema than the one checked here. Such footers are
+//! refused.
 
 use ::parquet::errors::ParquetError;
 use ::parquet::file::metadata::ParquetMetaDataReader;
@@ -13,14 +13,15 @@ use rml_base::memory;
 
 use crate::malformed::Malformed;
 
-/// Groups stand in each other so deep at most: lists of the highest rank take two for each dimension.
+/// The deepest nesting of groups: lists of the highest rank need two groups per dimension.
 const MAX_DEPTH: usize = 200;
-/// Structures that the schema does not know stand in each other so deep at most.
+/// The deepest nesting of structures that are skipped.
 const MAX_SKIPPED: usize = 16;
-/// About how many bytes the reader takes for each element of a schema, and for each name in the path of a column.
+/// The approximate number of bytes that the reader needs for each element of a schema, and for each name in the path of
+/// a column.
 const ELEMENT: u64 = 1024;
 const NAME: u64 = 64;
-/// After the footer stand its length and four letters.
+/// The footer is followed by its length and four letters.
 const END: usize = 8;
 
 const TRUE: u8 = 1;
@@ -54,11 +55,11 @@ fn ask(bytes: u64) -> Result<(), Malformed> {
     memory::ask(bytes).map_err(|short| Malformed::short(short.diagnostic("its schema")))
 }
 
-/// The bytes of a footer that are not yet read.
+/// The unread bytes of a footer.
 struct Bytes<'b>(&'b [u8]);
 
 impl Bytes<'_> {
-    /// Reads up to the end of the schema. Gives about how many bytes the reader takes for it.
+    /// Reads to the end of the schema. Returns the approximate number of bytes that the reader needs for it.
     fn schema(&mut self) -> Checked<u64> {
         let mut last = 0;
         loop {
@@ -77,8 +78,7 @@ impl Bytes<'_> {
         if header & 15 != STRUCT {
             return Err("the schema is no list of structures".to_owned());
         }
-        // How many fields are still to come of each group that is open, with the bytes of its name; both of all of
-        // them.
+        // For each open group, the number of fields still to come and the length of its name; and the sums of both.
         let mut open: Vec<(u64, u64)> = Vec::new();
         let (mut to_come, mut path, mut taken) = (0_u64, 0_u64, 0_u64);
         for left in (0..count).rev() {
@@ -108,7 +108,8 @@ impl Bytes<'_> {
         Ok(taken)
     }
 
-    /// Reads an element of a schema. Gives how many fields it has, and about how many bytes its name takes in a path.
+    /// Reads an element of a schema. Returns its number of fields, and the approximate number of bytes of its name in a
+    /// path.
     fn element(&mut self) -> Checked<(u64, u64)> {
         let (mut last, mut fields, mut name) = (0, 0, None);
         while let Some((id, kind)) = self.field(last)? {
@@ -154,7 +155,8 @@ impl Bytes<'_> {
         Ok(())
     }
 
-    /// Reads a structure whose first fields are of these types; those that are structures are empty or hold empty ones.
+    /// Reads a structure whose first fields have these types; fields that are structures are empty or contain empty
+    /// ones.
     fn parameters(&mut self, kinds: &[u8]) -> Checked<()> {
         let mut last = 0;
         while let Some((id, kind)) = self.field(last)? {
@@ -214,7 +216,7 @@ impl Bytes<'_> {
         Ok(Some((id.ok_or("a field has too large a number")?, kind)))
     }
 
-    /// An integer with a sign.
+    /// A signed integer.
     fn integer(&mut self) -> Checked<i32> {
         let n = self.number()?;
         let magnitude = i64::try_from(n >> 1).unwrap_or(i64::MAX);
@@ -222,7 +224,7 @@ impl Bytes<'_> {
         i32::try_from(n).map_err(|_| format!("the integer {n} is too large"))
     }
 
-    /// An integer without a sign, seven bits a byte.
+    /// An unsigned integer, seven bits per byte.
     fn number(&mut self) -> Checked<u64> {
         let mut n = 0;
         for shift in (0..63).step_by(7) {
@@ -256,7 +258,8 @@ mod tests {
 
     const REPEATED: u8 = 4;
 
-    /// A file without rows, of a schema of these elements: what each has between its repetition and its end.
+    /// A file without rows, with a schema of these elements, each given by its bytes between the repetition and the
+    /// end.
     fn file(elements: &[Vec<u8>]) -> Vec<u8> {
         let mut footer = vec![0x10 | I32, 2, 0x10 | LIST, 0xf0 | STRUCT];
         footer.extend(number(elements.len() as u64));
@@ -275,17 +278,17 @@ mod tests {
         if n < 128 { vec![low] } else { [&[low | 128][..], &number(n >> 7)].concat() }
     }
 
-    /// A group of that many fields; without any, it is a column of integers.
+    /// A group with this many fields; with none, it is a column of integers.
     fn group(name: &str, fields: u64) -> Vec<u8> {
         let name = [&[0x10 | BINARY][..], &number(name.len() as u64), name.as_bytes()].concat();
         if fields == 0 {
-            // The type of its elements stands after their name.
+            // The type of its elements follows their name.
             return [&name[..], &[I32, 2, 2]].concat();
         }
         [&name[..], &[0x10 | I32], &number(fields * 2)].concat()
     }
 
-    /// What is wrong with a file, in memory and on disk.
+    /// The error of a file, which must be the same in memory and on disk.
     fn wrong(bytes: &[u8]) -> String {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("a.parquet");
@@ -328,7 +331,7 @@ mod tests {
         assert!(wrong(&file(&[negative])).contains("a negative number of fields"));
     }
 
-    /// The reader takes these types for those that the format has, and so finds other elements.
+    /// The reader would read these types as the expected ones, and so find other elements.
     #[test]
     fn wrong_types_are_refused() {
         let as_bytes = [&group("s", 1)[..3], &[0x10 | BINARY, 2, 0x18, 0]].concat();

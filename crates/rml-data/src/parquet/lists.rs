@@ -1,5 +1,5 @@
-//! How many elements the longest row of a Parquet file has, counted before the reader makes them: a few bytes stand for
-//! any number of equal ones. The repetition levels of a column say where its rows begin.
+//! Counts the elements of the longest row of a Parquet file before the reader builds them: a few bytes can encode any
+//! number of equal elements. The repetition levels of a column tell where its rows begin.
 
 use ::parquet::basic::Encoding;
 use ::parquet::column::page::Page;
@@ -7,16 +7,16 @@ use ::parquet::file::reader::FileReader;
 
 use crate::malformed::Malformed;
 
-/// What the lists of the longest row ask for.
+/// The requirements of the lists of the longest rows.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
 pub(super) struct Longest {
-    /// The elements of one column, nulls and empty lists included.
+    /// The most elements of one column in a row, including nulls and empty lists.
     pub(super) elements: u64,
-    /// The elements of all columns in the longest row of each, each counted once for every list that it is in.
+    /// The sum over all columns of the elements in the longest row, each counted once for every list that contains it.
     pub(super) fields: u64,
 }
 
-/// Looks at the columns that `is_read` names; those without lists have one element in a row.
+/// Examines the columns that `is_read` accepts; columns without lists have one element per row and do not count.
 pub(super) fn longest(reader: &dyn FileReader, is_read: &dyn Fn(&str) -> bool) -> Result<Longest, Malformed> {
     let columns = reader.metadata().file_metadata().schema_descr();
     let mut all = Longest::default();
@@ -41,11 +41,11 @@ pub(super) fn longest(reader: &dyn FileReader, is_read: &dyn Fn(&str) -> bool) -
     Ok(all)
 }
 
-/// The rows of a column while their levels are counted.
+/// The rows of a column while its levels are counted.
 struct Rows {
-    /// How many bits a level has.
+    /// The number of bits of a level.
     width: usize,
-    /// How many elements the row has that is not yet at its end.
+    /// The number of elements of the current row so far.
     open: u64,
     longest: u64,
 }
@@ -54,12 +54,12 @@ impl Rows {
     fn page(&mut self, page: &Page) {
         match page {
             Page::DataPage { buf, num_values, rep_level_encoding: Encoding::RLE, .. } => {
-                // Four bytes say how long the levels are.
+                // Four bytes give the length of the levels.
                 let length = buf.first_chunk::<4>().map_or(0, |bytes| u32::from_le_bytes(*bytes) as usize);
                 let end = length.saturating_add(4).min(buf.len());
                 self.levels(buf.get(4..end).unwrap_or_default(), (*num_values).into());
             }
-            // Levels of a form that is no longer written: at most all of them are in one row.
+            // Levels in a form that is no longer written: assume that all of them are in one row.
             Page::DataPage { num_values, .. } => self.add(1, (*num_values).into()),
             Page::DataPageV2 { buf, num_values, rep_levels_byte_len, .. } => {
                 let end = (*rep_levels_byte_len as usize).min(buf.len());
@@ -69,8 +69,8 @@ impl Rows {
         }
     }
 
-    /// Counts that many levels, in runs of equal ones and groups of eight. What the bytes do not say is in the row that
-    /// is open.
+    /// Counts this many levels, in runs of equal ones and groups of eight. Levels that the bytes do not contain count
+    /// for the current row.
     fn levels(&mut self, mut bytes: &[u8], mut left: u64) {
         while left > 0 {
             let Some(header) = number(&mut bytes) else { break };
@@ -100,7 +100,7 @@ impl Rows {
         self.add(1, left);
     }
 
-    /// Adds that many elements of a level: each of level 0 begins a row.
+    /// Adds `count` equal levels: each level 0 begins a row.
     fn add(&mut self, level: u64, count: u64) {
         if count > 0 {
             self.open = if level == 0 { 1 } else { self.open.saturating_add(count) };
@@ -109,7 +109,7 @@ impl Rows {
     }
 }
 
-/// Reads an integer, seven bits a byte.
+/// Reads an integer, seven bits per byte.
 fn number(bytes: &mut &[u8]) -> Option<u64> {
     let mut n = 0;
     for shift in (0..63).step_by(7) {
@@ -127,7 +127,7 @@ fn number(bytes: &mut &[u8]) -> Option<u64> {
 mod tests {
     use super::*;
 
-    /// The longest row of those levels, of that many bits.
+    /// The longest row of these levels, of `width` bits each.
     fn longest_of(bytes: &[u8], count: u64, width: usize) -> u64 {
         let mut rows = Rows { width, open: 0, longest: 0 };
         rows.levels(bytes, count);
@@ -140,12 +140,12 @@ mod tests {
         let run = [2, 0, 0x80, 0x80, 0x80, 0x40, 1];
         assert_eq!(longest_of(&run, (1 << 26) + 1, 1), (1 << 26) + 1);
         assert_eq!(longest_of(&run, 100, 1), 100);
-        // 0 1 1 0 1 1 1 0 in bits, the lowest first.
+        // 0 1 1 0 1 1 1 0 in bits, the lowest bit first.
         assert_eq!(longest_of(&[3, 0b0111_0110], 8, 1), 4);
         // 0 1 2 2 0 1 0 0 in pairs of bits.
         assert_eq!(longest_of(&[3, 0b1010_0100, 0b0000_0100], 8, 2), 4);
         assert_eq!(longest_of(&[4, 0], 2, 1), 1);
-        // Levels that are missing are of one row.
+        // Missing levels belong to one row.
         assert_eq!(longest_of(&[2, 0], 50, 1), 50);
         assert_eq!(longest_of(&[], 50, 1), 50);
     }

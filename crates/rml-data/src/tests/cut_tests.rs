@@ -1,4 +1,4 @@
-//! Long tables that are cut into windows: which rows each window has, what windows are for, and that all formats, in
+//! Long tables that are cut into windows: the rows of each window, the purposes of windows, and that all formats, in
 //! memory and on disk, give the same.
 
 use std::path::PathBuf;
@@ -13,7 +13,7 @@ use crate::{
     Rest, Selection, Windows, Wish,
 };
 
-/// Numbers that look random.
+/// A generator of pseudorandom numbers.
 struct Draw(u64);
 
 impl Draw {
@@ -72,7 +72,7 @@ fn bind(data: &dyn Dataset, cut: &Cut) -> Result<Windows, Diagnostic> {
     Windows::bind_by(data, &inputs(), (Precision::F64, false), &recipe(cut)).map_err(|d| d.0[0].clone())
 }
 
-/// The rows of each window, as the input `x` has them.
+/// The rows of each window, according to the input `x`.
 fn rows(windows: &Windows) -> Vec<Vec<usize>> {
     let of = |window: usize| {
         let cycles: Vec<usize> = (0..windows.length(window)).collect();
@@ -108,7 +108,7 @@ fn series(table: &[Row], cut: &Cut) -> Vec<Vec<usize>> {
     all
 }
 
-/// The windows that the rule says.
+/// The expected windows, according to the rule.
 fn expected(table: &[Row], cut: &Cut) -> Vec<Vec<usize>> {
     let mut all = Vec::new();
     for series in series(table, cut) {
@@ -259,7 +259,7 @@ fn no_row_is_trained_on_and_tested() {
                 let others: Vec<usize> = trained.iter().chain(&validating).map(group).collect();
                 assert!(testing.iter().all(|row| !others.contains(&group(row))), "a group is on one side");
             }
-            // Not more is left out than has to be.
+            // No more windows are left out than necessary.
             for window in ranges.left_out.iter().flat_map(|(first, end)| *first..*end) {
                 let is_kept = |row: &usize| testing.contains(row) || validating.contains(row);
                 assert!(rows[window].iter().any(is_kept), "window {window} of {cut}: {ranges:?}");
@@ -301,7 +301,7 @@ fn formats_agree() {
         ..Cut::default()
     };
     let expected = expected(&table, &cut("id"));
-    // Dates have the same differences in seconds as numbers.
+    // The differences of dates in seconds are those of the numbers.
     let date = |t: i64| format!("2024-03-31T23:{:02}:{:02}Z", t / 60, t % 60);
     let dates: String =
         table.iter().enumerate().map(|(i, (g, t, _))| format!("g{g},{},{i}\n", date(*t))).collect();
@@ -389,7 +389,7 @@ fn a_row_counts_once_for_the_mean() {
         let Data::F64(values) = windows.values(0, &[0, 1], &[0, 1, 2]).unwrap().unwrap().to_data() else {
             panic!()
         };
-        // Of 1, 2 and 9, which the first two windows have.
+        // The middle of 1, 2 and 9, which are in the first two windows.
         assert_eq!(values, [1.0, 2.0, 2.0, 4.0, 4.0, 9.0]);
     }
 }

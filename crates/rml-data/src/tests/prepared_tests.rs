@@ -1,4 +1,4 @@
-//! Windows of data that is prepared: classes, filled gaps, one scale. Data on disk gives the same as data in memory.
+//! Windows of prepared data: classes, filled gaps, one scale. Data on disk gives the same as data in memory.
 
 use std::path::PathBuf;
 
@@ -45,7 +45,7 @@ fn bind(data: &dyn Dataset, recipe: &Recipe) -> Result<Windows, Diagnostic> {
     Windows::bind_by(data, &inputs(), (Precision::F64, false), recipe).map_err(|d| d.0[0].clone())
 }
 
-/// The values of both inputs in all windows at once, prepared as fitted to the windows of `set`.
+/// The values of both inputs in all windows at once, with the preparation fitted to the windows of `set`.
 fn prepared(data: &dyn Dataset, recipe: &Recipe, set: &[usize]) -> Result<(Vec<f64>, Vec<i64>), Diagnostic> {
     let mut windows = bind(data, recipe)?;
     let found = Preparation::fit(recipe.clone(), &[&windows], set)?;
@@ -105,7 +105,7 @@ fn texts_among_numbers_are_refused() {
         let found = bind(&*data, &recipe).unwrap_err();
         assert!(found.notes[0].contains("it holds texts in "), "{found:?}");
     }
-    // Where nothing is said about inputs, texts feed none.
+    // If nothing is known about inputs, texts feed none.
     let plain = Columns::parse(TABLE.as_bytes(), crate::Format::Csv, "t.csv").unwrap();
     assert!(plain.unusable.contains_key("y"));
 }
@@ -141,7 +141,7 @@ fn the_scale_is_that_of_the_training_part() {
     let recipe = recipe(&[], &["x=mean"], &["x"]);
     for data in read(&[("t.csv", TABLE)], &recipe).unwrap() {
         let (x, _) = prepared(&*data, &recipe, &[0, 1]).unwrap();
-        // The second column has one value, so it is not divided.
+        // The second column is constant, so it is not divided.
         assert_eq!(x, [-1.0, 0.0, 1.0, 0.0, 0.0, 20.0, 3.0, 40.0]);
     }
 }

@@ -1,4 +1,4 @@
-//! What the columns of a data set must agree on: how many windows there are, and how many cycles each has.
+//! The facts on which all columns of a data set must agree: the number of windows, and the number of cycles of each.
 
 use std::borrow::Cow;
 
@@ -12,12 +12,12 @@ use crate::bind::{uneven, wrong_shape};
 use crate::columns::{Column, Columns, LENGTHS};
 use crate::sequences;
 
-/// What all columns must agree on, each with the column that first said so.
+/// The facts on which all columns must agree, each with the first column that determined it.
 pub(super) struct Agreed<'a> {
     count: Option<(usize, &'a str)>,
     cycles: Option<(usize, &'a str)>,
     pub(super) lengths: Option<(Cow<'a, [usize]>, &'a str)>,
-    /// Whether a column of its own says the lengths.
+    /// Whether a separate column has the lengths.
     is_declared: bool,
 }
 
@@ -28,7 +28,7 @@ impl<'a> Agreed<'a> {
         Self { count, cycles: None, is_declared: lengths.is_some(), lengths }
     }
 
-    /// How many windows there are.
+    /// The number of windows.
     pub(super) fn windows(&self) -> usize {
         self.count.map_or(0, |c| c.0)
     }
@@ -41,7 +41,7 @@ impl<'a> Agreed<'a> {
         }
     }
 
-    /// How a column is read, by its number of dimensions.
+    /// How a column is read, according to its number of dimensions.
     pub(super) fn reading(
         &mut self,
         info: &'a InputInfo,
@@ -107,7 +107,7 @@ impl<'a> Agreed<'a> {
         }
     }
 
-    /// Compares the number of rows of a column with what is known, with how to fix a column that has another one.
+    /// Compares the number of rows of a column with the known number; an error has advice on how to fix the column.
     fn count(&mut self, info: &'a InputInfo, dims: &[usize], by_cycle: bool) -> Result<(), Diagnostic> {
         let name = &info.name;
         let Some((n, other)) = self.count.filter(|(n, _)| *n != dims[0]) else {
@@ -130,7 +130,7 @@ impl<'a> Agreed<'a> {
         })
     }
 
-    /// Compares the lengths of sequences with those that are known.
+    /// Compares the lengths of sequences with the known lengths.
     fn sequences(&mut self, info: &'a InputInfo, lengths: &'a [usize]) -> Result<(), Diagnostic> {
         match self.count {
             Some((n, other)) if n != lengths.len() => return Err(uneven(info, lengths.len(), other, n)),
@@ -144,7 +144,7 @@ impl<'a> Agreed<'a> {
         Ok(())
     }
 
-    /// Whether columns of windows of one length agree with the lengths of the others.
+    /// Checks that columns with windows of one length agree with the lengths of the others.
     pub(super) fn check(&self) -> Result<(), Diagnostic> {
         let (Some((lengths, name)), Some((cycles, other))) = (&self.lengths, self.cycles) else {
             return Ok(());
@@ -156,7 +156,7 @@ impl<'a> Agreed<'a> {
     }
 }
 
-/// A row that has more or fewer elements than the input, where most have as many.
+/// The error of a row that has another number of elements than the input, while most rows have the right one.
 fn uneven_row(mut d: Diagnostic, cell: &[usize], dims: &[usize], lengths: &[usize]) -> Diagnostic {
     let &[n] = cell else { return d };
     let mut odd = lengths.iter().enumerate().filter(|(_, length)| **length != n);
@@ -176,7 +176,7 @@ fn uneven_row(mut d: Diagnostic, cell: &[usize], dims: &[usize], lengths: &[usiz
     d
 }
 
-/// A column that has neither a row for each window nor one for each cycle of all windows.
+/// The error of a column that has neither a row for each window nor a row for each cycle of all windows.
 fn with_sum(mut d: Diagnostic, name: &str, lengths: &[usize]) -> Diagnostic {
     let (windows, cycles) = (lengths.len(), lengths.iter().sum::<usize>());
     d.notes = vec![format!(

@@ -1,4 +1,4 @@
-//! Windows in batches, each of windows of the same length.
+//! Groups windows into batches, each of windows of the same length.
 
 use indexmap::IndexMap;
 
@@ -18,20 +18,20 @@ use super::Windows;
 /// ```
 #[derive(Clone, Debug, Default)]
 pub struct Batches {
-    /// The windows of all batches, one batch after the other.
+    /// The windows of all batches, concatenated.
     windows: Vec<usize>,
-    /// Where each batch ends, unless all but the last have the same size.
+    /// The ends of the batches in `windows`, unless all but the last have the same size.
     ends: Option<Vec<usize>>,
     size: usize,
 }
 
 impl Batches {
-    /// How many.
+    /// The number of batches.
     pub fn len(&self) -> usize {
         self.ends.as_ref().map_or_else(|| self.windows.len().div_ceil(self.size.max(1)), Vec::len)
     }
 
-    /// Whether there are none.
+    /// Whether there are no batches.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -46,15 +46,15 @@ impl Batches {
         self.windows.get(start..end(i)?).filter(|batch| !batch.is_empty())
     }
 
-    /// All of them.
+    /// All batches.
     pub fn iter(&self) -> impl Iterator<Item = &[usize]> {
         (0..self.len()).filter_map(|i| self.get(i))
     }
 }
 
 impl Windows {
-    /// Puts windows that stand in some order into batches of at most that many, each of windows of the same length.
-    /// Full batches come first, in the order in which they are filled, then the others, larger ones first.
+    /// Groups windows in some order into batches of at most `size` windows, each of windows of the same length. Full
+    /// batches come first, in the order in which they are filled, followed by the others, larger ones first.
     pub fn batches(&self, order: &[usize], size: usize) -> Batches {
         let size = size.max(1);
         if self.same_length().is_some() {

@@ -34,10 +34,10 @@ impl Windows {
         Self::bind_by(data, inputs, (precision, allow_nan), &Recipe::default())
     }
 
-    /// The same, of data that is read by a recipe. NaN is let through where it will be filled.
+    /// The same for data that is read by a recipe. NaN is accepted where it will be filled.
     ///
     /// # Errors
-    /// As [`bind`](Self::bind); a text that is no known class.
+    /// As [`bind`](Self::bind); a text that is not a known class.
     pub fn bind_by(
         data: &dyn Dataset,
         inputs: &[InputInfo],
@@ -116,7 +116,7 @@ impl Windows {
     }
 }
 
-/// Refuses data without a column, or with a column of an input that has no row.
+/// Refuses data without columns, or with a column of an input that has no rows.
 fn has_rows(columns: &Columns, inputs: &[InputInfo]) -> Result<(), Diagnostic> {
     let empty =
         |i: &InputInfo| columns.columns.get(&*i.name).is_some_and(|c| c.rows() == 0 && c.shape.rank() > 0);
@@ -139,13 +139,13 @@ fn reading<'a>(
         return Ok(None);
     }
     let [a, b] = expected_shapes(info);
-    // Of what is on disk, shapes and elements were compared when it was read.
+    // Shapes and elements of data on disk were compared when it was read.
     let find = if disk.is_some_and(|disk| disk.has(&info.name)) { named } else { find };
     let column = find(columns, (info, inputs), &[&a, &b])?;
     Ok(Some((column, agreed.reading(info, column, columns)?)))
 }
 
-/// No column says how many windows there are.
+/// The error that no column determines the number of windows.
 fn no_windows(inputs: &[InputInfo]) -> Diagnostic {
     let d = Diagnostic::error(codes::EMPTY_DATA, "no column of the data says how many windows there are");
     match inputs.is_empty() {
@@ -156,7 +156,7 @@ fn no_windows(inputs: &[InputInfo]) -> Diagnostic {
     }
 }
 
-/// The inputs that the data has no values for. A column whose rows do not fit each other is not missing, but wrong.
+/// The inputs for which the data has no values. A column whose rows do not fit together is wrong, not missing.
 pub fn missing(inputs: &[InputInfo], columns: &Columns) -> Vec<String> {
     let has = |name: &str| {
         columns.columns.contains_key(name) || columns.unusable.get(name).is_some_and(Unusable::is_misshapen)
@@ -166,8 +166,8 @@ pub fn missing(inputs: &[InputInfo], columns: &Columns) -> Vec<String> {
 }
 
 /// The role of an input without a column, usable or not: it is true in the last cycle of each window, in the last cycle
-/// of an epoch, or in the first cycle of each series. If rows of a table become windows by a fixed number of rows, or
-/// by the column `end` itself, that column does not count.
+/// of an epoch, or in the first cycle of each series. A column `end` does not count if rows of a table become windows
+/// by a fixed number of rows, or by this column itself.
 pub(super) fn driven(info: &InputInfo, inputs: &[InputInfo], columns: &Columns, cut: &Cut) -> Option<Role> {
     let is_clock = || inputs.iter().any(|i| i.clock.as_ref().is_some_and(|(c, _)| *c == info.name));
     let is_cut = &*info.name == "end" && (cut.window.is_some() || cut.end.as_deref() == Some("end"));

@@ -1,4 +1,4 @@
-//! Doubts about which windows are trained on and tested, and about what feeds which input.
+//! Suspicious properties of the windows for training and testing, and of the columns of inputs.
 
 use std::collections::BTreeMap;
 
@@ -6,30 +6,30 @@ use rml_ir::{DType, Data};
 
 use super::{Bound, Windows, cell_type};
 
-/// How many windows are looked at to see whether two inputs have the same numbers.
+/// How many windows are compared to see whether two inputs have the same numbers.
 const COMPARED: usize = 256;
-/// How many windows are looked at for their classes.
+/// How many windows are examined for their classes.
 const COUNTED: usize = 20_000;
-/// How many of these are read at once.
+/// How many of these windows are read at once.
 const STACKED: usize = 1024;
-/// More different values than that are no classes.
+/// The most different values that count as classes.
 const CLASSES: usize = 64;
 
-/// The classes of an input in the windows for testing that those to train on lack.
+/// A class of an input whose share in the windows for testing is suspicious.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Uneven<'w> {
     /// The input.
     pub input: &'w str,
-    /// The class that most of these windows have.
+    /// The class of most windows for testing.
     pub class: i64,
-    /// How many of the windows for testing have it, and how many these are.
+    /// How many windows for testing have this class, and the number of all of them.
     pub test: (usize, usize),
-    /// The same of the windows to train on.
+    /// The same for the windows to train on.
     pub train: (usize, usize),
 }
 
 impl Windows {
-    /// The least and the greatest number that an input has in the first of those windows; `None` if it has none.
+    /// The least and the greatest number of an input in the first of these windows; `None` if it has no numbers.
     pub fn range(&self, name: &str, windows: &[usize]) -> Option<(f64, f64)> {
         let i = self.inputs.iter().position(|bound| &*bound.info.name == name)?;
         let all = windows.iter().take(COMPARED).flat_map(|window| self.numbers(i, *window));
@@ -41,7 +41,7 @@ impl Windows {
     /// If windows are single cycles: an input that equals one element of another input in all windows, and the number
     /// of this element. Probably the label is among the features.
     pub fn copied(&self) -> Option<(&str, &str, usize)> {
-        // A few rows may have the same number by chance.
+        // A few rows may have equal numbers by chance.
         const ENOUGH: usize = 10;
         if self.same_length() != Some(1) || self.count < ENOUGH {
             return None;
@@ -72,7 +72,7 @@ impl Windows {
         })
     }
 
-    /// A class that all windows for testing have, or that none of the windows to train on has.
+    /// A class that all windows for testing have, or that no window to train on has.
     pub fn uneven(&self, train: &[usize], test: &[usize]) -> Option<Uneven<'_>> {
         const ENOUGH: usize = 10;
         if test.len() < ENOUGH || train.len() < ENOUGH {
@@ -97,8 +97,8 @@ impl Windows {
         })
     }
 
-    /// How many of those windows have which value of an input of one integer in their last cycle; `None` if these are
-    /// no classes.
+    /// For an input of one integer: how many of these windows have each value in their last cycle; `None` if the values
+    /// are not classes.
     fn counts(&self, i: usize, windows: &[usize]) -> Option<BTreeMap<i64, usize>> {
         let mut counts = BTreeMap::new();
         let stacked = self.inputs[i].info.batched && self.same_length().is_some();
@@ -117,7 +117,7 @@ impl Windows {
         Some(counts)
     }
 
-    /// The numbers that an input has in a window, in its first cycles.
+    /// The numbers of an input in a window, in its first cycles.
     fn numbers(&self, i: usize, window: usize) -> Vec<f64> {
         let cycles: Vec<usize> = (0..self.length(window).min(COMPARED)).collect();
         match self.values(i, &[window], &cycles).ok().flatten().map(|value| value.to_data()) {

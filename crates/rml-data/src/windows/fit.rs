@@ -1,4 +1,4 @@
-//! Recipes that are fitted to windows.
+//! Fits recipes to windows.
 
 use std::collections::BTreeMap;
 
@@ -9,8 +9,8 @@ use super::Windows;
 use crate::recipe::{Preparation, Recipe};
 
 impl Preparation {
-    /// Fits a recipe to windows of data that are trained on. The inputs may belong to several nodes, each with its
-    /// windows of the same data.
+    /// Fits a recipe to the windows to train on. The inputs may belong to several nodes, each with its windows of the
+    /// same data.
     ///
     /// # Errors
     /// An input that does not exist or has no value; data that cannot be read.

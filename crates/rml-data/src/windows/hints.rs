@@ -5,11 +5,11 @@ use rml_ir::{DType, Data, Type};
 
 use super::{Role, Windows};
 
-/// That many windows are looked at for what all have in common.
+/// The most windows that are examined for common properties.
 const LOOKED_AT: usize = 1000;
 
 impl Windows {
-    /// An input whose column says that these windows do not end with their last cycle; none if they do.
+    /// An input whose column is false in the last cycle of these windows, so that they do not end; none if they do.
     ///
     /// # Errors
     /// The column cannot be read.
@@ -31,8 +31,8 @@ impl Windows {
         Ok(None)
     }
 
-    /// The cells of those windows that are empty, of inputs that no clock makes absent: the name of the column, the
-    /// row, and what the data is called.
+    /// The empty cells of these windows, for inputs that no clock makes absent: the name of the column, the row, and
+    /// the name of the data.
     pub fn gaps(&self, windows: &[usize]) -> Vec<(&str, usize, &str)> {
         let gap = |bound: &'_ super::Bound, window: usize| match &bound.role {
             _ if bound.steps.fill.is_some() => None,
@@ -53,8 +53,7 @@ impl Windows {
             .collect()
     }
 
-    /// An input whose column has a number among those windows that is not finite, its window, and what the data is
-    /// called.
+    /// An input whose column has a number in these windows that is not finite, the window, and the name of the data.
     pub fn not_finite(&self, windows: &[usize]) -> Option<(&str, usize, &str)> {
         let is_num = |(_, bound): &(usize, &super::Bound)| bound.info.ty.dtype == DType::Num;
         self.inputs.iter().enumerate().filter(is_num).find_map(|(i, bound)| {
@@ -91,7 +90,7 @@ impl Windows {
         (scalar && (0..self.count.min(LOOKED_AT)).all(is_one_hot)).then(|| (&*bound.info.name, self.cycles))
     }
 
-    /// A column that is ignored, though its name says that it has the lengths of the windows, where all windows have
+    /// A column that is ignored although its name suggests that it has the lengths of the windows, if all windows have
     /// the same number of cycles, more than one.
     pub fn misnamed_lengths(&self) -> Option<&str> {
         let may_be_filled_up = self.lengths.is_none() && self.cycles > 1;
@@ -103,7 +102,7 @@ impl Windows {
         self.inputs.iter().any(|bound| &*bound.info.name == name && matches!(bound.role, Role::End))
     }
 
-    /// The root of the mean square of what an input takes in the first windows; `None` if that is no number.
+    /// The root mean square of an input in the first windows; `None` if it is not a number.
     pub fn scale(&self, name: &str) -> Option<f64> {
         const WINDOWS: usize = 64;
         let input = self.inputs.iter().position(|bound| &*bound.info.name == name)?;
@@ -127,7 +126,7 @@ impl Windows {
         (count > 0).then(|| mean.sqrt())
     }
 
-    /// How many values of an input each of its classes has, in the first windows.
+    /// The number of values of each class of an input, in the first windows.
     pub fn class_counts(&self, name: &str) -> Vec<usize> {
         const WINDOWS: usize = 100_000;
         let Some(i) = self.inputs.iter().position(|bound| &*bound.info.name == name) else {
@@ -155,14 +154,14 @@ impl Windows {
         self.inputs.iter().any(|bound| &*bound.info.name == name && bound.info.ty.is_num())
     }
 
-    /// The inputs that take numbers as the data has them, not brought to one scale, and the scale of each.
+    /// The numeric inputs that are not standardised, and the scale of each.
     pub fn scales(&self) -> Vec<(&str, f64)> {
         let is_raw = |bound: &&super::Bound| bound.info.ty.is_num() && bound.steps.scale.is_none();
         let names = self.inputs.iter().filter(is_raw).map(|bound| &*bound.info.name);
         names.filter_map(|name| Some((name, self.scale(name)?))).collect()
     }
 
-    /// The inputs that take integers, with the least and the greatest one that each takes in those windows.
+    /// The integer inputs, with the least and the greatest value of each in these windows.
     ///
     /// # Errors
     /// A column cannot be read.

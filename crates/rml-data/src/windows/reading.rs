@@ -1,4 +1,4 @@
-//! How the cells of a column are laid out in windows, and what an input takes from them.
+//! The layout of a column's cells in windows, and the resulting values of an input.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -16,17 +16,17 @@ use crate::sequences;
 /// How a column is read.
 #[derive(Clone, Copy)]
 pub(super) enum Reading {
-    /// A value a cycle, of windows of the same length.
+    /// A value per cycle, for windows of the same length.
     Cycle,
-    /// A value a cycle, of windows of different lengths that were filled up.
+    /// A value per cycle, for padded windows of different lengths.
     Padded,
-    /// A value a cycle, the cycles of all windows one after the other.
+    /// A value per cycle, with the cycles of all windows concatenated.
     Sequence,
-    /// A value a window.
+    /// A value per window.
     Window,
 }
 
-/// Looks at a range of cells; the function names one of them in a message.
+/// Checks a range of cells; the function names one of them in a message.
 type Check<'a> = dyn Fn(Range<usize>, &dyn Fn(usize) -> String) -> Result<(), Diagnostic> + 'a;
 
 impl Reading {
@@ -78,9 +78,9 @@ impl Reading {
         Ok(Role::Sequence(data, starts))
     }
 
-    /// Checks the elements of a column that is on disk: they are converted only when they are read. `check` looks at a
-    /// range of cells, which it names by their places. Returns where each window begins, if the cells of all windows
-    /// are stored one after the other.
+    /// Checks the elements of a column on disk, which are converted only when they are read. `check` checks a range of
+    /// cells, which it names by their places. Returns the positions of windows if the cells of all windows are
+    /// concatenated.
     fn check_on_disk(
         self,
         name: &str,

@@ -23,7 +23,7 @@ impl Windows {
     /// Binds the columns of a table that was cut into windows.
     ///
     /// # Errors
-    /// As [`bind`](Self::bind); a column that has not a value in each row.
+    /// As [`bind`](Self::bind); a column that lacks a value in some row.
     pub(super) fn bind_rows(
         data: &dyn Dataset,
         layout: Arc<Layout>,
@@ -65,7 +65,8 @@ impl Windows {
     }
 }
 
-/// The input of that name is true at the end of each window. A column of that name that says other ends is ambiguous.
+/// For an input that is true at the end of each window: refuses a column with its name, which says other ends, unless
+/// the cut uses this column.
 fn ends_twice(info: &InputInfo, columns: &Columns, layout: &Layout) -> Result<(), Diagnostic> {
     let cut = layout.cut();
     if !columns.mentions(&info.name) || cut.end.as_deref() == Some(&*info.name) {
@@ -129,7 +130,7 @@ impl Windows {
     /// wish for testing, `share` of the groups or windows is kept for it.
     ///
     /// # Errors
-    /// Windows that are to be drawn, and share rows; groups that are to be drawn, of which none is left.
+    /// Windows to be drawn that share rows; too many groups to be drawn, so that none remains.
     pub fn divide(
         &self,
         (test, share): (Option<Wish>, f64),
@@ -151,12 +152,12 @@ impl Windows {
         self.layout.as_ref().is_some_and(|layout| layout.cut().overlaps())
     }
 
-    /// Whether an input says where series begin.
+    /// Whether an input marks the beginnings of series.
     pub fn has_begin(&self) -> bool {
         self.inputs.iter().any(|bound| matches!(bound.role, Role::Begin))
     }
 
-    /// How many series they are from.
+    /// The number of series of the windows.
     pub fn series(&self) -> usize {
         self.layout.as_ref().map_or(self.count, |layout| layout.series())
     }
