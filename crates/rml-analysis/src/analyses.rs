@@ -4,15 +4,14 @@ use rml_ir::flat::Flat;
 
 use crate::{Bounds, Causality, ClockReport, Facts, bounds, causality, clocks, facts};
 
-/// The results of all analyses of a program. Code that needs two of them uses this type, so that nothing is computed
-/// twice.
+/// The results of all analyses of a program. Code that needs two of them uses this type, so nothing is computed twice.
 #[derive(Clone, Debug)]
 pub struct Analyses {
-    /// The clocks of its variables, and whether they fit.
+    /// The clocks of its variables, and whether they are consistent.
     pub clocks: ClockReport,
-    /// When its values are known.
+    /// The times at which its values are known.
     pub causality: Causality,
-    /// How long outputs have to be waited for, and memory.
+    /// The waits for its outputs, and its memory.
     pub bounds: Bounds,
 }
 
@@ -27,7 +26,7 @@ impl Analyses {
         Self { clocks, causality, bounds }
     }
 
-    /// The tables for a scheduler, of the same program.
+    /// The tables for a scheduler of the same program.
     ///
     /// Ensures: A1 to A10.
     pub fn facts(&self, flat: &Flat) -> Facts {

@@ -1,16 +1,17 @@
-//! The verdict that `rml check` prints: how long each output waits, and how many bytes are held meanwhile.
+//! The verdict that `rml check` prints: how long the program waits for each output, and how many bytes it stores
+//! meanwhile.
 //!
-//! Bytes are those of values: a `num` has 4 or 8 (in single or double precision), an `int` 8 and a `bool` 1, for each
-//! element of a tensor. The figures count the values that the simulator holds: one for every variable that is not a
-//! constant.
+//! Bytes are those of values: a `num` has 4 or 8 bytes (in single or double precision), an `int` 8 and a `bool` 1, for
+//! each element of a tensor. The figures count the values that the simulator stores: one for each variable that is not
+//! a constant.
 //!
 //! - **state** is kept from cycle to cycle: one value for each `fby` and each parameter.
-//! - **look-ahead** (of bounded programs) is the most that is held for cycles that wait for later ones. If the slowest
-//!   value of the program is known L cycles late, and another one l cycles late at the earliest, then L - l values of
-//!   the other one are held.
-//! - **per cycle** (of all other programs) is the most that each open cycle holds. The part of it called **once** (in
-//!   programs with one kind of window) is held in at most one cycle of a window, so a window of n cycles holds at most
-//!   n · per cycle − (n − 1) · once.
+//! - **look-ahead** (of bounded programs) is the most memory for cycles that wait for later ones. If the slowest value
+//!   of the program is known L cycles late, and another value l cycles late at the earliest, then L - l values of the
+//!   latter are stored.
+//! - **per cycle** (of all other programs) is the most memory for each open cycle. Its part called **once** (in
+//!   programs with one kind of window) is stored in at most one cycle of a window, so a window of n cycles needs at
+//!   most n · per cycle − (n − 1) · once.
 
 use rml_base::IndexVec;
 use rml_ir::flat::{Eq, Flat, Rhs, Var};
@@ -21,23 +22,23 @@ use crate::causality::{Causality, Cut, Latency};
 use crate::clocks::{ClockId, Clocks};
 use crate::conditions::Conditions;
 
-/// How long outputs have to be waited for.
+/// The kinds of waits for outputs.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Kind {
-    /// A number of cycles.
+    /// It takes a number of cycles that is known in advance.
     Bounded,
-    /// Until a condition holds.
+    /// It lasts until a condition holds.
     Windowed,
-    /// Until the trace ends.
+    /// It lasts until the trace ends.
     ClosedOnly,
-    /// Not known.
+    /// It is unknown.
     Dynamic,
-    /// For ever.
+    /// It never ends.
     Rejected,
 }
 
 impl Kind {
-    /// The word for it.
+    /// The name of the kind.
     pub fn name(self) -> &'static str {
         match self {
             Kind::Bounded => "bounded",
@@ -62,44 +63,44 @@ impl Kind {
 /// The verdict on one variable, or on the whole program.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Bound {
-    /// How long it has to be waited for.
+    /// The kind of wait.
     pub kind: Kind,
-    /// Cycles of the base clock, for a bounded one.
+    /// The number of cycles of the base clock, for a bounded wait.
     pub look_ahead: Option<u64>,
-    /// For a windowed one, the conditions that it waits for.
+    /// The conditions whose windows must end, for a windowed wait.
     pub cuts: Vec<Cut>,
-    /// Their names.
+    /// The names of these conditions.
     pub window: Option<String>,
 }
 
-/// Bytes of values; `None` where there is no bound.
+/// Bytes of values; `None` if there is no bound.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Bytes {
-    /// Kept from cycle to cycle.
+    /// The bytes kept from cycle to cycle.
     pub state: u64,
-    /// Held for cycles that wait, in a bounded program.
+    /// The bytes stored for cycles that wait, in a bounded program.
     pub look_ahead: Option<u64>,
-    /// Held for each open cycle, in any other program.
+    /// The bytes stored for each open cycle, in any other program.
     pub per_cycle: Option<u64>,
-    /// The part of `per_cycle` that is held in at most one cycle of a window, in a program that waits for a single
-    /// condition.
+    /// The part of `per_cycle` that is stored in at most one cycle of a window. It is given for programs that wait for
+    /// a single condition.
     pub once: Option<u64>,
 }
 
 /// The verdict on a program.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Bounds {
-    /// The worst of the outputs and trained parameters.
+    /// The worst verdict on an output or a trained parameter.
     pub program: Bound,
-    /// Each output, in order.
+    /// The verdict on each output, in order.
     pub outputs: Vec<(Var, Bound)>,
-    /// How many cycles late the slowest value is, if all values of the program are bounded.
+    /// The number of cycles by which the slowest value is late, if all values of the program are bounded.
     pub open: Option<u64>,
-    /// Memory.
+    /// The memory.
     pub bytes: Bytes,
 }
 
-/// Sums up what causality says.
+/// Summarises the results of causality.
 ///
 /// Requires: clocks and causality of that program.
 pub fn bounds(flat: &Flat, clocks: &Clocks, causality: &Causality) -> Bounds {
@@ -125,13 +126,13 @@ pub fn bounds(flat: &Flat, clocks: &Clocks, causality: &Causality) -> Bounds {
     Bounds { program, outputs, open, bytes }
 }
 
-/// How long a value of that latency has to be waited for.
+/// The kind of wait for a value with that latency.
 pub fn bound(causality: &Causality, latency: &Latency) -> Bound {
     let mut cuts: Vec<Cut> = match latency {
         Latency::Windowed(w) => w.cuts.iter().copied().collect(),
         _ => Vec::new(),
     };
-    // The end of a window around ends those inside, too.
+    // An outer window that ends also ends the windows inside it.
     let ends = |c: &Cut| &causality.cuts[*c].ends;
     let inner: Vec<Cut> = cuts
         .iter()
@@ -175,7 +176,7 @@ fn bytes(flat: &Flat, clocks: &Clocks, causality: &Causality, program: &Bound, o
         _ => None,
     };
     let sum = |which: &dyn Fn(&Var) -> bool| values().filter(which).map(size).fold(0, u64::saturating_add);
-    // Whether a clock ticks somewhere, and whether it does once in a window.
+    // Whether a clock ticks at all, and whether it ticks at most once per window.
     let of_clock = |f: &Frame<'_, '_>, ck: ClockId| (!f.is_never(ck), !f.is_never(ck) && f.is_once(ck));
     let ticks: Option<IndexVec<ClockId, (bool, bool)>> =
         frame.map(|f| clocks.clocks.ids().map(|ck| of_clock(&f, ck)).collect());
@@ -184,8 +185,9 @@ fn bytes(flat: &Flat, clocks: &Clocks, causality: &Causality, program: &Bound, o
     Bytes { state, look_ahead, per_cycle, once }
 }
 
-/// For each value of a bounded program, how many cycles late it is known at the earliest. That can be sooner than its
-/// bound: a choice or the end of a window may make a wait unnecessary, and the first value of a `fby` is known at once.
+/// For each value of a bounded program: the number of cycles by which it is late at the earliest. It may be less than
+/// the bound, because a choice or the end of a window may make a wait unnecessary, and the first value of a `fby` is
+/// known at once.
 fn earliest(flat: &Flat, causality: &Causality) -> IndexVec<Var, u64> {
     let mut early: IndexVec<Var, u64> = IndexVec::filled(0, flat.vars.len());
     let mut readers: Vec<Vec<Eq>> = vec![Vec::new(); flat.vars.len()];
@@ -209,7 +211,7 @@ fn earliest(flat: &Flat, causality: &Causality) -> IndexVec<Var, u64> {
     early
 }
 
-/// The bytes of a value.
+/// The number of bytes of a value.
 pub fn size(ty: &Type, precision: Precision) -> u64 {
     let element = match (ty.dtype, precision) {
         (DType::Bool, _) => 1,

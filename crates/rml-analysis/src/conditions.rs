@@ -1,6 +1,6 @@
-//! What the equations of a program say about the values of its conditions, without running it.
+//! The values of conditions as far as the equations of a program determine them, without a run.
 //!
-//! [`Conditions::truth`] evaluates a condition symbolically for an [`Instant`], a cycle of which some conditions and
+//! [`Conditions::truth`] evaluates a condition symbolically for an [`Instant`], a cycle for which some conditions and
 //! the position in its segment are known: `a and b` is false where `b` is known to be false, and `true fby end` is true
 //! in the first tick of a segment.
 
@@ -15,46 +15,45 @@ use rml_ir::op::Op;
 
 use crate::clocks::{ClockData, ClockId, Clocks};
 
-/// A condition and the value that it must have. A guard holds in the cycles where the condition is present with that
-/// value.
+/// A condition and a value. The guard holds in the cycles in which the condition is present with that value.
 #[derive(Clone, Copy, PartialEq, std::cmp::Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Guard {
     /// The condition.
     pub cond: Var,
-    /// Its value.
+    /// The value.
     pub value: bool,
 }
 
 impl Guard {
-    /// The guard that asks for the other value.
+    /// The guard with the other value.
     pub(crate) fn negated(self) -> Guard {
         Guard { value: !self.value, ..self }
     }
 }
 
-/// The most equations that are followed to find the value of one condition.
+/// The most equations to follow for the value of one condition.
 const FUEL: u32 = 64;
 
 /// The conditions of a program, with the equations that define them.
 pub(crate) struct Conditions<'a> {
     pub(crate) flat: &'a Flat,
     pub(crate) clocks: &'a Clocks,
-    /// The equation of each variable; none for inputs.
+    /// The equation of each variable; `None` for inputs.
     pub(crate) defs: IndexVec<Var, Option<Eq>>,
-    /// For the first variable of each class of proved equal ones, the member whose equation is evaluated: a constant if
-    /// there is one, else a member whose equation is not a copy of another member.
+    /// For the first variable of each class of variables that are proved equal: the member whose equation is evaluated.
+    /// It is a constant if there is one, otherwise a member whose equation is not a copy of another member.
     definer: IndexVec<Var, Var>,
-    /// The boundaries of each window, by their number: windows with the same number end in the same cycles.
+    /// The boundaries of each window, as a number: windows with the same number end in the same cycles.
     boundaries: IndexVec<Window, usize>,
-    /// The guards of which one holds at the boundaries with that number.
+    /// For each number of boundaries: the guards of which one holds at each boundary.
     pub(crate) at_boundary: Vec<BTreeSet<Guard>>,
     constants: RefCell<IndexMap<Var, Option<bool>>>,
 }
 
-/// What is known about one cycle: the values of some conditions, and where the cycle is in its segment.
+/// Facts about one cycle: the values of some conditions, and the position of the cycle in its segment.
 ///
 /// A segment is a run of cycles that ends where all guards `ends` hold. The position matters for delays: in the first
-/// tick of a segment, a delay that restarts there has its initial value. `Instant::default()` is a cycle of which
+/// tick of a segment, a delay that restarts there has its initial value. `Instant::default()` is a cycle about which
 /// nothing is known.
 #[derive(Clone, Default, Debug)]
 pub(crate) struct Instant {
@@ -64,7 +63,7 @@ pub(crate) struct Instant {
     pub(crate) ends: Vec<Guard>,
     /// The clock of the ends.
     pub(crate) clock: Option<ClockId>,
-    /// The boundaries that are those of the segments.
+    /// The numbers of the boundaries that are the ends of segments.
     pub(crate) boundaries: Vec<usize>,
     /// Whether the cycle is the first tick of `clock` in its segment; `None` if that is unknown.
     pub(crate) first: Option<bool>,
@@ -123,8 +122,8 @@ impl<'a> Conditions<'a> {
     }
 
     /// The guard `cond = value` in canonical form: negations and copies are followed back to the original condition,
-    /// and one variable stands for all those that are proved equal to it. Guards that mean the same by these rules are
-    /// equal.
+    /// and one variable represents all those that are proved equal to it. Guards with the same meaning by these rules
+    /// are equal.
     pub(crate) fn guard(&self, cond: Var, value: bool) -> Guard {
         let representative = |at: Guard| Guard { cond: self.definer[self.clocks.same[at.cond]], ..at };
         let mut at = representative(Guard { cond, value });
@@ -132,7 +131,7 @@ impl<'a> Conditions<'a> {
             at = representative(match self.rhs(at.cond) {
                 Some(Rhs::Apply { op: Op::Not, args }) => Guard { cond: args[0], value: !at.value },
                 Some(Rhs::Apply { op: Op::Copy | Op::StopGradient, args }) => Guard { cond: args[0], ..at },
-                // A sample on the clock of what it samples is a copy.
+                // A sample on the clock of the sampled value is a copy.
                 Some(Rhs::When { value, .. }) if self.clocks.of[*value] == self.clocks.of[at.cond] => {
                     Guard { cond: *value, ..at }
                 }
@@ -142,7 +141,7 @@ impl<'a> Conditions<'a> {
         at
     }
 
-    /// The guards of the samplings that a clock consists of, innermost first.
+    /// The guards of the samplings in a clock, innermost first.
     pub(crate) fn chain(&self, mut clock: ClockId) -> Vec<Guard> {
         let mut chain = Vec::new();
         while let ClockData::On { parent, cond, positive } = self.clocks.clocks[clock] {
@@ -165,7 +164,7 @@ impl<'a> Conditions<'a> {
         }
     }
 
-    /// Adds to `instant` that a guard holds, and what follows for the operands of its condition.
+    /// Adds the fact that a guard holds to `instant`, and what follows from it for the operands of its condition.
     pub(crate) fn assume(&self, instant: &mut Instant, guard: Guard) {
         let mut pending = vec![guard];
         while let Some(guard) = pending.pop() {
@@ -192,8 +191,9 @@ impl<'a> Conditions<'a> {
         }
     }
 
-    /// What follows if `if cond then yes else no` has the value `value`, and one branch is constantly the other value:
-    /// then the other branch was taken. `if a then true else b` is false only if `a` and `b` both are.
+    /// The guards that follow if `if cond then yes else no` has the value `value` and one branch is constantly the
+    /// other value: then the other branch was taken. For example, `if a then true else b` is false only if both `a` and
+    /// `b` are false.
     fn other_branch(&self, [cond, yes, no]: [Var; 3], value: bool) -> Vec<Guard> {
         let is_opposite = |branch: Var| match self.rhs(branch) {
             Some(Rhs::Const(k)) => self.boolean(*k) == Some(!value),
@@ -220,7 +220,7 @@ impl<'a> Conditions<'a> {
         found
     }
 
-    /// The boundaries of a window, by their number.
+    /// The number of the boundaries of a window.
     pub(crate) fn boundary(&self, window: Window) -> usize {
         self.boundaries[window]
     }
@@ -236,7 +236,7 @@ impl<'a> Conditions<'a> {
         value.map(|v| v == at.value)
     }
 
-    /// The value that the equation of `cond` gives it.
+    /// The value of `cond` according to its equation.
     fn computed(&self, cond: Var, instant: &Instant, fuel: &mut u32) -> Option<bool> {
         match self.rhs(cond)? {
             Rhs::Const(k) => self.boolean(*k),
@@ -283,13 +283,13 @@ impl<'a> Conditions<'a> {
         }
     }
 
-    /// Whether a delay ticks with the segments and restarts where they do.
+    /// Whether a delay ticks with the segments and restarts where the segments end.
     fn is_at_edge(&self, lhs: Var, window: Option<Window>, instant: &Instant) -> bool {
         instant.clock == Some(self.clocks.of[lhs])
             && window.is_some_and(|w| instant.boundaries.contains(&self.boundaries[w]))
     }
 
-    /// The value of a delay. `at_edge` says whether the tick is the one where the delay restarts, if that is known.
+    /// The value of a delay. `at_edge` says whether the delay restarts in this tick, if that is known.
     fn delayed(
         &self,
         lhs: Var,
@@ -305,7 +305,7 @@ impl<'a> Conditions<'a> {
             clock: instant.clock,
             ..Instant::default()
         };
-        // A delay whose initial value is the delay itself says nothing.
+        // A delay that is its own initial value determines nothing.
         let init = match init {
             Init::Const(k) => self.boolean(*k),
             Init::Stream(v) if *v != lhs => self.evaluate(*v, &anywhere, fuel),

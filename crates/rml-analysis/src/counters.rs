@@ -1,4 +1,4 @@
-//! Conditions that end windows and are true in one cycle at most, since they are computed from a counter that nothing
+//! Conditions that end windows and are true in at most one cycle, because they are computed from a counter that nothing
 //! resets.
 
 use rml_base::codes::analysis::FEW_WINDOWS;
@@ -8,7 +8,7 @@ use rml_ir::op::{Binary, Compare, Op};
 
 use crate::clocks::expression;
 
-/// Warns of windows that end at most once, or never.
+/// Warns about windows that end at most once, or never.
 ///
 /// Requires: `flat::verify`.
 pub fn few_windows(flat: &Flat) -> Diagnostics {
@@ -19,11 +19,11 @@ pub fn few_windows(flat: &Flat) -> Diagnostics {
     Diagnostics(ends.into_iter().filter_map(|end| counters.finding(end)).collect())
 }
 
-/// What is known about an int.
+/// A fact about an int.
 enum Known {
-    /// It is `first` in its first cycle, and grows by `step` in each later one.
+    /// It is `first` in its first cycle, and grows by `step` in each later cycle.
     Counts { first: i64, step: i64 },
-    /// It is at least 0 and less than this.
+    /// It is at least 0 and below this number.
     Below(i64),
 }
 
@@ -37,7 +37,7 @@ impl Counters<'_> {
         found.map(|(eq, equation)| (eq, &equation.rhs))
     }
 
-    /// The variable that a variable is a copy of.
+    /// The variable of which a variable is a copy.
     fn origin(&self, mut v: Var) -> Var {
         for _ in 0..self.flat.vars.len() {
             let Some((_, Rhs::Apply { op: Op::Copy, args })) = self.definition(v) else { return v };
@@ -47,7 +47,7 @@ impl Counters<'_> {
         v
     }
 
-    /// An int that is the same in all cycles.
+    /// The value of an int that is the same in all cycles.
     fn number(&self, v: Var) -> Option<i64> {
         let Rhs::Const(k) = self.definition(self.origin(v))?.1 else { return None };
         self.flat.consts[*k].value()?.as_int()
@@ -69,14 +69,14 @@ impl Counters<'_> {
         (self.origin(next) == v).then_some(Known::Counts { first: first.checked_add(step)?, step })
     }
 
-    /// The first value of a delay that no window resets, and what it delays.
+    /// The first value of a delay that no window resets, and the delayed variable.
     fn delayed(&self, v: Var) -> Option<(i64, Var)> {
         let rhs = self.definition(self.origin(v))?.1;
         let Rhs::Fby { init: Init::Const(k), next, window: None, .. } = rhs else { return None };
         Some((self.flat.consts[*k].value()?.as_int()?, *next))
     }
 
-    /// A variable plus a positive number.
+    /// The parts of a sum of a variable and a positive number.
     fn plus(&self, v: Var) -> Option<(Var, i64)> {
         let Rhs::Apply { op: Op::Binary(Binary::Add), args } = self.definition(self.origin(v))?.1 else {
             return None;
@@ -99,7 +99,7 @@ impl Counters<'_> {
             (Some(limit), None) => (b, limit, turned(*compare)),
             _ => return None,
         };
-        // Names as in the node of the condition, without the path of the instance.
+        // Use the names in the node of the condition, without the path of the instance.
         let node = self.flat.instance(end).map(|path| format!("{path}.")).unwrap_or_default();
         let name = |v: Var| match node.is_empty() {
             true => expression(self.flat, v),
@@ -148,7 +148,7 @@ impl Counters<'_> {
     }
 }
 
-/// The comparison with exchanged operands.
+/// The comparison for exchanged operands.
 fn turned(compare: Compare) -> Compare {
     match compare {
         Compare::Lt => Compare::Gt,
@@ -159,7 +159,7 @@ fn turned(compare: Compare) -> Compare {
     }
 }
 
-/// Whether no int from 0 to below `modulus` compares so.
+/// Whether the comparison with `limit` is false for all ints from 0 up to, and not including, `modulus`.
 fn never(compare: Compare, limit: i64, modulus: i64) -> bool {
     match compare {
         Compare::Eq => limit < 0 || limit >= modulus,

@@ -1,31 +1,31 @@
-//! Which integers of a program number the same things, such as the classes of a label.
+//! Determines which integers of a program number the same things, such as the classes of a label.
 //!
-//! `label` and `argmax(logits, -1)` number the same classes where `pick(log_softmax(logits), label)` is computed: the
-//! label is a position along the last axis of the logits, and so is the result of `argmax`. So the elements of each
-//! variable have a *domain*, and each axis has one, that of the positions along it. Equations say which of them are
-//! one:
+//! `label` and `argmax(logits, -1)` number the same classes if the program computes `pick(log_softmax(logits), label)`:
+//! the label is a position along the last axis of the logits, and so is the result of `argmax`. Therefore the elements
+//! of each variable have a *domain*, and each axis has a domain, that of the positions along it. Equations make some of
+//! these domains equal:
 //!
-//! - **D1** a copy, a delay, a slice and every other operator that only moves elements keeps their domain, and the
-//!   domain of each axis that it keeps whole;
+//! - **D1** copies, delays, slices and all other operators that only move elements keep their domain, and the domain of
+//!   each axis that they keep whole;
 //! - **D2** the operands and the result of a pointwise operator share the domains of axes of equal size, and so do the
 //!   two axes that a product contracts;
 //! - **D3** a position along an axis has the domain of the axis;
-//! - **D4** integers that `==` or `!=` compares have one domain;
-//! - **D5** the result of arithmetic and of a conversion has a domain of its own, and a constant has none: `0` may be
-//!   any class.
+//! - **D4** integers that are compared by `==` or `!=` have one domain;
+//! - **D5** the result of arithmetic and of a conversion has its own domain, and a constant has none, because `0` may
+//!   be any class.
 
 use rml_base::{IndexVec, Sets};
 use rml_ir::flat::{Flat, Init, Rhs, Var};
 use rml_ir::op::{AxisIndex, Compare, Einsum, Op, Reduction};
 use rml_ir::{DType, Shape};
 
-/// The number of a domain. Places with one number count the same things.
+/// The id of a domain. Integers with the same domain number the same things.
 pub type Domain = usize;
 
 /// The domains of a program.
 #[derive(Clone, Debug)]
 pub struct Domains {
-    /// The place of the elements of each variable; those of its axes follow.
+    /// For each variable: the index of its elements; the indices of its axes follow.
     places: IndexVec<Var, usize>,
     sets: Sets,
 }
@@ -53,12 +53,12 @@ pub fn domains(flat: &Flat) -> Domains {
 }
 
 impl Domains {
-    /// That of the elements of a variable.
+    /// The domain of the elements of a variable.
     pub fn elements(&self, v: Var) -> Domain {
         self.sets.root(self.places[v])
     }
 
-    /// That of the positions along an axis of a variable.
+    /// The domain of the positions along an axis of a variable.
     pub fn axis(&self, v: Var, axis: usize) -> Domain {
         self.sets.root(self.places[v] + 1 + axis)
     }
@@ -104,7 +104,7 @@ impl Finder<'_> {
         }
     }
 
-    /// The last axes of both, where they have the same size.
+    /// Unifies the last axes of both variables, where they have the same size.
     fn axes(&mut self, a: Var, b: Var) {
         let (n, m) = (self.rank(a), self.rank(b));
         for back in 1..=n.min(m) {
@@ -114,7 +114,7 @@ impl Finder<'_> {
         }
     }
 
-    /// All but one axis, of variables with the same number of them.
+    /// Unifies all axes but one of two variables with the same number of axes.
     fn other_axes(&mut self, a: Var, b: Var, axis: usize) {
         for k in (0..self.rank(a).min(self.rank(b))).filter(|k| *k != axis) {
             self.one(Axis(a, k), Axis(b, k));
@@ -146,7 +146,7 @@ impl Finder<'_> {
     }
 
     fn apply(&mut self, y: Var, op: &Op, args: &[Var]) {
-        // An operator of one operand does not use the second one.
+        // An operator with one operand ignores the second one.
         let [x, i] = [0, 1].map(|place| args.get(place).copied().unwrap_or(y));
         match op {
             Op::Copy | Op::StopGradient | Op::Broadcast { .. } => self.same(y, x),
@@ -221,7 +221,7 @@ impl Finder<'_> {
         }
     }
 
-    /// Whether `a` equals `b` is asked.
+    /// Handles a comparison for equality.
     fn compared(&mut self, a: Var, b: Var) {
         if self.flat.vars[a].ty.dtype == DType::Int {
             self.one(Elements(a), Elements(b));
@@ -232,14 +232,14 @@ impl Finder<'_> {
         args.iter().for_each(|x| self.axes(y, *x));
     }
 
-    /// The last axis of both.
+    /// Unifies the last axes of both variables.
     fn last(&mut self, a: Var, b: Var) {
         if let (Some(n), Some(m)) = (self.rank(a).checked_sub(1), self.rank(b).checked_sub(1)) {
             self.one(Axis(a, n), Axis(b, m));
         }
     }
 
-    /// `y = matmul(a, b)`
+    /// Handles `y = matmul(a, b)`.
     fn product(&mut self, y: Var, a: Var, b: Var) {
         let (n, m) = (self.rank(a), self.rank(b));
         if n == 0 || m == 0 {
@@ -253,7 +253,7 @@ impl Finder<'_> {
         if n > 1 {
             self.one(Axis(y, self.rank(y) - 1 - columns), Axis(a, n - 2));
         }
-        // Stacks of matrices, from their last axis.
+        // The axes of stacks of matrices, from the last one on.
         let stacks = self.rank(y).saturating_sub(columns + usize::from(n > 1));
         for x in [a, b] {
             let own = self.rank(x).saturating_sub(2);
@@ -265,19 +265,21 @@ impl Finder<'_> {
         }
     }
 
-    /// The elements of `x` stand in `y` in another order; pairs of axes of both say which are the same.
+    /// Handles a result `y` that contains the elements of `x` in another order; `axes` are the pairs of equal axes of
+    /// both.
     fn moved(&mut self, y: Var, x: Var, axes: impl IntoIterator<Item = (usize, usize)>) {
         self.one(Elements(y), Elements(x));
         axes.into_iter().for_each(|(own, from)| self.one(Axis(y, own), Axis(x, from)));
     }
 
-    /// The same along all axes but one.
+    /// The same for a result in which all axes but one are equal.
     fn but_for(&mut self, axis: usize, y: Var, x: Var) {
         self.one(Elements(y), Elements(x));
         self.other_axes(y, x, axis);
     }
 
-    /// An axis stays where it has the same size, and the axes before it have as many positions together.
+    /// The axes that a reshape keeps: those with the same size and the same number of positions in the axes before
+    /// them.
     fn kept_by_reshape(&self, y: Var, x: Var) -> Vec<(usize, usize)> {
         let before = |dims: &[usize], k: usize| dims[..k].iter().product::<usize>();
         let (own, other) = (self.shape(y).dims(), self.shape(x).dims());
@@ -288,7 +290,7 @@ impl Finder<'_> {
         kept.collect()
     }
 
-    /// The axes that an index list keeps whole: where each stands in the result, and where in `x`.
+    /// The axes that an index list keeps whole: their places in the result, and in `x`.
     fn kept_by_index(&self, x: Var, items: &[AxisIndex]) -> Vec<(usize, usize)> {
         let is_slice = |item: &&AxisIndex| matches!(item, AxisIndex::Slice { .. });
         let whole = |k: usize| items[k] == AxisIndex::whole(self.shape(x).dims()[k]);
@@ -296,7 +298,7 @@ impl Finder<'_> {
         (0..items.len()).filter(|k| whole(*k)).map(|k| (place(k), k)).collect()
     }
 
-    /// A contraction of operands.
+    /// Handles a contraction of operands.
     fn contracted(&mut self, y: Var, args: &[Var], form: &Einsum) {
         let operands = args.iter().zip(form.operands()).map(|(v, labels)| (*v, &labels[..]));
         let labels = operands.chain([(y, form.result())]);
@@ -312,7 +314,7 @@ impl Finder<'_> {
         }
     }
 
-    /// The positions `i` along the last axis of `x [s.., n]`.
+    /// Handles positions `i` along the last axis of `x [s.., n]`.
     fn picked(&mut self, x: Var, i: Var) {
         if let Some(last) = self.rank(x).checked_sub(1) {
             self.one(Elements(i), Axis(x, last));
@@ -320,12 +322,12 @@ impl Finder<'_> {
         }
     }
 
-    /// The first axes of both.
+    /// Unifies the first axes of both variables.
     fn leading(&mut self, a: Var, b: Var) {
         (0..self.rank(a).min(self.rank(b))).for_each(|k| self.one(Axis(a, k), Axis(b, k)));
     }
 
-    /// `y [l.., s.., r..]` of `x [l.., n, r..]` at the positions `i [s..]` along an axis.
+    /// Handles `y [l.., s.., r..]`, taken from `x [l.., n, r..]` at the positions `i [s..]` along an axis.
     fn gathered(&mut self, (y, x, i): (Var, Var, Var), axis: usize) {
         self.one(Elements(i), Axis(x, axis));
         let inner = self.rank(i);

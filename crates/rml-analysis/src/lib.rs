@@ -1,5 +1,5 @@
-//! Facts about a flat program that are known without running it, in side tables keyed by its ids. Also warnings about
-//! the [learning] of a program in normal form.
+//! Facts about a flat program that are known without running it, in side tables keyed by its ids. This crate also warns
+//! about the [learning] of a program in normal form.
 
 mod analyses;
 mod bounds;

@@ -4,28 +4,27 @@ use std::collections::BTreeSet;
 
 use rml_base::{Graph, components};
 
-/// The most edges that are looked at for one graph.
+/// The most visits to edges for one graph.
 const WORK: usize = 40_000_000;
 
-/// An edge: where it starts, where it ends, and whether the end is a tick earlier (-1), at the same tick (0) or a tick
-/// later (1).
+/// An edge: its start, its end, and whether the end is a tick earlier (-1), at the same tick (0) or a tick later (1).
 pub(crate) type Step = (usize, usize, i64);
 
-/// What the sums of steps around the circles of a graph are.
+/// The signs of the sums of steps around the circles of a graph.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Sums {
     /// Every sum is less than zero.
     Negative,
     /// Some sum is zero or more.
     NotAll,
-    /// Not known after [`WORK`].
+    /// The signs are unknown after [`WORK`] visits.
     TooLarge,
 }
 
 /// Finds the signs of the sums around all circles of a graph with the positions `0..len`.
 ///
-/// A circle without a step back is found at once. Without such circles the other steps have an order. What changes is
-/// looked at in that order, so that one pass follows all steps between two steps back.
+/// A circle without a step back is found at once. Without such circles, the other steps have an order. Changed
+/// positions are visited in that order, so one pass follows all steps between two steps back.
 pub(crate) fn sums(len: usize, steps: &[Step]) -> Sums {
     let ahead = steps.iter().filter(|(_, _, ticks)| *ticks >= 0);
     let graph = Graph::new(len, ahead.map(|(from, to, _)| (*from, *to)).collect());
@@ -34,7 +33,7 @@ pub(crate) fn sums(len: usize, steps: &[Step]) -> Sums {
         return Sums::NotAll;
     }
     let Some(scale) = i64::try_from(len).ok().and_then(|n| n.checked_add(1)) else { return Sums::TooLarge };
-    // Positions are numbered such that what is led to comes first.
+    // Positions are numbered such that the targets of steps come first.
     let place = &all.of;
     let into = Graph::new(len, steps.iter().map(|(a, b, ticks)| (place[*b], (place[*a], *ticks))).collect());
     let (mut longest, mut came) = (vec![0_i64; len], vec![usize::MAX; len]);
@@ -46,8 +45,8 @@ pub(crate) fn sums(len: usize, steps: &[Step]) -> Sums {
         let Some(to) = next.filter(|v| pending.remove(v)) else { break };
         at = to;
         for (from, ticks) in into.of(to) {
-            // How far ahead of the start of a way something is needed, against the edges. A circle sums to zero or more
-            // exactly if it is positive with a small bonus an edge.
+            // The distance ahead of the start of a path at which something is needed, against the direction of edges.
+            // The sum of a circle is zero or more exactly if it is positive with a small bonus for each edge.
             let through = longest[to] + ticks * scale + 1;
             if through > longest[*from] {
                 longest[*from] = through;
@@ -69,7 +68,7 @@ pub(crate) fn sums(len: usize, steps: &[Step]) -> Sums {
     Sums::Negative
 }
 
-/// Whether following `came` runs in a circle.
+/// Whether following `came` leads around a circle.
 fn has_circle(came: &[usize]) -> bool {
     let mut seen = vec![usize::MAX; came.len()];
     for start in 0..came.len() {
@@ -100,7 +99,7 @@ mod tests {
         assert_eq!(sums(0, &[]), Sums::Negative);
     }
 
-    /// Rounds over all edges in their order would look at 10^10 of them.
+    /// Visiting all edges in their order in rounds would take 10^10 visits.
     #[test]
     fn large_graphs_are_decided() {
         let n = 100_000;
@@ -110,7 +109,7 @@ mod tests {
         assert_eq!(sums(n, &both), Sums::NotAll);
         let still: Vec<Step> = chain.map(|(from, to, _)| (from, to, 0)).chain(back).collect();
         assert_eq!(sums(n, &still), Sums::Negative);
-        // A ring with as many steps ahead as back.
+        // A ring with equal numbers of steps ahead and back.
         let ring: Vec<Step> = (0..n).map(|i| (i, (i + 1) % n, if i < n / 2 { 1 } else { -1 })).collect();
         assert_eq!(sums(n, &ring), Sums::NotAll);
         let later: Vec<Step> = (0..n).map(|i| (i, (i + 1) % n, if i < n / 2 - 1 { 1 } else { -1 })).collect();

@@ -1,12 +1,12 @@
-//! The verifier of the table of clocks: damaged tables are refused, invariant by invariant. (That it accepts what
-//! inference makes is checked wherever clocks are inferred in debug builds.)
+//! The verifier of the table of clocks: damaged tables are refused, invariant by invariant. (In debug builds, each
+//! inferred table is verified as well, so these tests need not check that correct tables are accepted.)
 
 use rml_analysis::{ClockData, ClockId, Clocks, Verdict, clocks, verify_clocks};
 use rml_base::EntityId;
 use rml_ir::flat::{Flat, Rhs, Var, parse};
 use rml_ir::op::Op;
 
-/// Programs as flat text: samplings, merges, windows and delays, with equal streams that are written twice.
+/// Programs as flat text: samplings, merges, windows and delays, with equal streams that occur twice.
 const PROGRAMS: &[&str] = &[
     "flat f64 \"main\"
      input v0
@@ -56,8 +56,8 @@ const PROGRAMS: &[&str] = &[
      v7 = when v2 v6
      v8 = apply add (v5, v7)
      v9 = fby_back k0 v2",
-    // Recurrences that are the same by induction, and others that differ in one thing each: where they begin, their
-    // window, what they delay, the direction, whether they are loaded.
+    // Recurrences that are equal by induction, and others that differ in one property each: the initial value, the
+    // window, the delayed value, the direction, and whether they are loaded.
     "flat f64 \"main\"
      input v0
      input v1
@@ -93,11 +93,11 @@ const PROGRAMS: &[&str] = &[
      v11 = fby k0 v11
      v12 = const k0
      v13 = post v4 in w0",
-    // Conditions that are hardly ever true, and clocks by them.
+    // Conditions that are hardly ever true, and clocks sampled by them.
     RARE,
 ];
 
-/// Two conjunctions of conditions, one of which says more, and what is sampled by them.
+/// Two conjunctions of conditions, one of which implies the other, and values sampled by them.
 const RARE: &str = "flat f64 \"main\"
      input v0
      input v1
@@ -162,7 +162,7 @@ fn cases() -> Vec<Case> {
     PROGRAMS.iter().map(of).collect()
 }
 
-/// Every damaged table is refused, for the invariant that it breaks.
+/// Checks that every damaged table is refused because of the invariant that the damage breaks.
 #[track_caller]
 fn refused(invariant: &str, at_least: usize, damage: fn(&Case) -> Vec<Clocks>) {
     let mut count = 0;
@@ -209,14 +209,15 @@ fn k2_one_clock_has_one_id() {
     });
 }
 
-/// Where an equation's variable is put on another clock, the equation does not fit.
+/// If the variable of an equation is put on another clock, the equation no longer fits.
 #[test]
 fn k2_equations_have_the_clocks_that_they_ask_for() {
     refused("K2", 20, |case| {
         let mut all = Vec::new();
         for v in case.flat.equations.iter().map(|e| e.lhs) {
             for ck in case.clocks.clocks.ids().filter(|ck| *ck != case.clocks.of[v]) {
-                // Alone, so that only its clock is wrong; conditions of other clocks stay.
+                // The variable is alone in its class, so that only its clock is wrong; conditions of other clocks are
+                // not changed.
                 let is_condition =
                     case.clocks.clocks.iter().any(|d| matches!(d, ClockData::On { cond, .. } if *cond == v));
                 let is_first = case.clocks.same.iter_enumerated().any(|(u, first)| u != v && *first == v);
@@ -243,12 +244,12 @@ fn k2_a_clock_is_sampled_by_the_condition_that_is_said() {
                 }
             })
         };
-        // Two clocks of one condition are only exchanged by this, and then stand there twice.
+        // Two clocks of one condition are only exchanged by this; then they occur twice.
         case.clocks.clocks.ids().filter(on).map(flip).collect()
     });
 }
 
-/// To know when a clock may tick, read the condition that it is sampled by.
+/// The ticks of a clock can be read from the condition that samples it.
 #[test]
 fn k2_a_clock_is_not_sampled_by_another_condition() {
     refused("K2", 15, |case| {
@@ -268,7 +269,7 @@ fn k2_a_clock_is_not_sampled_by_another_condition() {
 
 #[test]
 fn k2_clocks_that_tick_together_are_one() {
-    // The clock of a conjunction, once more, as a sampling of a sampling.
+    // The clock of a conjunction again, as a sampling of a sampling.
     refused("K2", 1, |case| {
         let together = |v: Var, u: Var| case.clocks.of[v] == case.clocks.of[u];
         let mut all = Vec::new();
@@ -332,7 +333,8 @@ fn k5_what_is_said_to_be_the_same_is() {
         let mut all = Vec::new();
         for v in case.flat.vars.ids() {
             for u in case.flat.vars.ids().filter(|u| case.clocks.same[*u] != case.clocks.same[v]) {
-                // A claim of its own; where others are the same as v, they are claimed for u, too.
+                // Each claim is made separately; if others are the same as v, they are claimed to be the same as u,
+                // too.
                 let first = u.min(v).min(case.clocks.same[u]).min(case.clocks.same[v]);
                 let (a, b) = (case.clocks.same[u], case.clocks.same[v]);
                 all.push(changed(case, |c| {
@@ -352,7 +354,7 @@ fn k5_what_is_the_same_by_induction_is_accepted() {
     let same = |case: &Case, a: u32, b: u32| case.clocks.are_same(Var(a), Var(b));
     let recurrences = &cases[2];
     assert!(same(recurrences, 3, 5) && same(recurrences, 4, 6));
-    // The parameter begins with zero and keeps it, until another value is loaded.
+    // The parameter is zero until another value is loaded.
     assert!(!same(recurrences, 11, 12));
     let rare = &cases[3];
     assert!(!same(rare, 15, 16) && !same(rare, 15, 17) && same(rare, 17, 21));

@@ -1,5 +1,5 @@
-//! What `rml dump --after analyse` prints is a program: read back, it verifies, has the same clocks, keeps the facts,
-//! and runs to the same cells.
+//! The output of `rml dump --after analyse` is a program: when it is read back, it verifies, has the same clocks and
+//! facts, and runs to the same cells.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use rml_sim::{Input, Simulator, Status};
 use rml_testkit::Random;
 use rml_testkit::flat::text;
 
-/// Examples and nodes: recurrences both ways, windows within windows, trained parameters, random initial values,
+/// Examples and nodes: recurrences in both directions, nested windows, trained parameters, random initial values,
 /// sampled clocks.
 const EXAMPLES: [(&str, &str); 9] = [
     ("paper/app.rml", "train"),
@@ -46,7 +46,7 @@ fn value(ty: &Type, r: &mut Random) -> Value {
     Value::new(ty.shape.clone(), data)
 }
 
-/// Inputs on their declared clocks; those whose condition is computed are present where the program asks for them.
+/// Inputs on their declared clocks; an input whose condition is computed is present where the program asks for it.
 fn trace(flat: &Flat, r: &mut Random) -> Vec<Vec<Input>> {
     let mut cycle = || {
         let values: Vec<Value> = flat.inputs.iter().map(|i| value(&flat.vars[i.var].ty, r)).collect();
@@ -79,7 +79,7 @@ fn a_dump_reads_back_and_runs_as_before() {
     let mut known = 0;
     for (file, node) in EXAMPLES {
         let run = analysed(file, node);
-        // With its random constants, so that it runs.
+        // The program with its random constants drawn, so that it runs.
         let drawn = pass::draw((*run.flat).clone(), 0).unwrap_or_else(|e| panic!("{file} {node}: {e:?}"));
         let report = clocks(&drawn);
         assert_eq!(report.verdict, Verdict::Synchronous, "{file} {node}");

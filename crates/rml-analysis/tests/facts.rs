@@ -1,5 +1,5 @@
-//! The facts against simulated runs of random programs: whatever is said about a variable is true in every segment of
-//! every run.
+//! The facts against simulated runs of random programs: every fact about a variable is true in every segment of every
+//! run.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -55,7 +55,7 @@ fn trace(flat: &Flat, clocks: &Clocks, numbers: &mut Numbers) -> Vec<Vec<Input>>
     (0..CYCLES).map(|_| cycle()).collect()
 }
 
-/// A run without errors; `None` for another.
+/// A run without errors.
 struct Run {
     sim: Simulator,
 }
@@ -70,7 +70,8 @@ fn run(flat: &Arc<Drawn>, inputs: &[Vec<Input>]) -> Option<Run> {
     (sim.failure().is_none() && sim.overflows().is_empty()).then_some(Run { sim })
 }
 
-/// The value of a scalar, a condition as 0 or 1. Random programs have no tensor but the one that assertions read.
+/// The value of a scalar; a condition is 0 or 1. Random programs have no tensor other than the one that assertions
+/// read.
 fn scalar(value: &Value) -> Option<i64> {
     match value {
         Value::Bool(b) => Some(i64::from(*b)),
@@ -91,7 +92,7 @@ impl Run {
         }
     }
 
-    /// Whether a variable is present, whatever its value.
+    /// Whether a variable is present, with any value.
     fn is_present(&self, n: usize, v: Var) -> bool {
         matches!(self.sim.status(n as u64, v).unwrap(), Some(Status::Value(_) | Status::Unknown))
     }
@@ -105,8 +106,8 @@ impl Run {
         if data.cut.all { each.all(|h| h) } else { each.any(|h| h) }
     }
 
-    /// The segments that end within the trace; the whole trace for its own entry. `None` if an end is not known
-    /// somewhere.
+    /// The segments that end within the trace; for the first entry, the whole trace. `None` if an end is unknown in
+    /// some cycle.
     fn segments(&self, clocks: &Clocks, facts: &Facts, id: Segments) -> Option<Vec<Ticks>> {
         let data = &facts.segments[id];
         let ticks = |n: usize| {
@@ -137,7 +138,7 @@ impl Run {
     }
 }
 
-/// What stands in the order of evaluation: a recurrence, or a variable at a position.
+/// An element of the order of evaluation: a recurrence, or a variable at a position.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 enum Node {
     Rec(Rec),
@@ -150,7 +151,7 @@ impl Node {
     }
 }
 
-/// Some node from which edges lead back to it, or to such a node.
+/// A node on a circle of edges, or on a path into one, if there is a circle.
 fn circle(edges: &[(Node, Node)]) -> Option<Node> {
     let mut left: BTreeSet<Node> = edges.iter().flat_map(|(a, b)| [*a, *b]).collect();
     loop {
@@ -164,7 +165,7 @@ fn circle(edges: &[(Node, Node)]) -> Option<Node> {
 }
 
 impl Run {
-    /// The cells that the value of a cell was computed from.
+    /// The cells from which the value of a cell was computed.
     fn read(&self, flat: &Flat, v: Var, n: usize) -> Vec<(Var, usize)> {
         let Some(equation) = flat.equations.iter().find(|e| e.lhs == v) else { return Vec::new() };
         let stream = |init: Option<&Init>| match init {
@@ -203,7 +204,7 @@ impl Run {
         false
     }
 
-    /// The cycle before in which a variable was present, in its window.
+    /// The previous cycle in which a variable was present, in its window.
     fn before(&self, flat: &Flat, v: Var, window: Option<Window>, n: usize) -> Option<usize> {
         let here = (0..n).rev().take_while(|m| !self.ends_in(flat, window, *m));
         here.into_iter().find(|m| self.is_present(*m, v))
@@ -226,7 +227,7 @@ fn position(id: Segments, len: usize, i: usize) -> Position {
     }
 }
 
-/// How many statements of each kind were compared with a run.
+/// The number of statements of each kind that were compared with a run.
 #[derive(Default, Debug)]
 struct Counts {
     programs: usize,
@@ -245,12 +246,12 @@ struct Counts {
     within: usize,
     slow: usize,
     guards: usize,
-    /// Steps between members of recurrences, by order: forward, backward, mixed, by segments, unknown.
+    /// The numbers of steps between members of recurrences, by order: forward, backward, mixed, by segments, unknown.
     steps: [usize; 5],
 }
 
-/// The table of clocks in a run: a variable is present just where the conditions of its clock hold (K2), and variables
-/// that are said to be the same have the same value (K5).
+/// Checks the table of clocks in a run: a variable is present exactly where the conditions of its clock hold (K2), and
+/// variables that are declared to be the same have the same value (K5).
 fn clocks_hold(flat: &Flat, clocks: &Clocks, run: &Run, counts: &mut Counts) -> Result<(), String> {
     let status = |n: usize, v: Var| run.sim.status(n as u64, v).unwrap();
     for (n, v) in (0..CYCLES).flat_map(|n| flat.vars.ids().map(move |v| (n, v))) {
@@ -292,7 +293,7 @@ struct Check<'a> {
 }
 
 impl Check<'_> {
-    /// Place, truths, holds and constants in one segment of a run.
+    /// Checks place, truths, holds and constants in one segment of a run.
     fn segment(&mut self, run: &Run, ticks: &Ticks) -> Result<(), String> {
         for v in self.flat.vars.ids() {
             let of = self.facts.tables[self.id][v];
@@ -347,7 +348,7 @@ impl Check<'_> {
         Ok(())
     }
 
-    /// Slow states: at most one change a segment, where the guards hold.
+    /// Checks slow states: at most one change per segment, where the guards hold.
     fn slow(&mut self, run: &Run, ticks: &Ticks) -> Result<(), String> {
         for slow in self.facts.slow.iter().filter(|s| s.segments == self.id) {
             let equation = &self.flat.equations[slow.equation];
@@ -376,8 +377,8 @@ impl Check<'_> {
         Ok(())
     }
 
-    /// What the cells of a segment were computed from in the run: recurrences run the way that is said, and whatever
-    /// else needs itself across positions is part of one.
+    /// Checks the cells from which the cells of a segment were computed in the run: recurrences run in the stated
+    /// order, and every circle across positions is part of a recurrence.
     fn order(&mut self, run: &Run, ticks: &Ticks) -> Result<(), String> {
         let mut outside: Vec<(Node, Node)> = Vec::new();
         let mut now: Vec<(Node, Node)> = Vec::new();
@@ -419,7 +420,7 @@ impl Check<'_> {
         }
     }
 
-    /// Whether a value need not be computed, or equals one that is computed elsewhere.
+    /// Whether a value need not be computed, or is equal to one that is computed elsewhere.
     fn is_given(&self, v: Var, p: Position) -> bool {
         let of = self.facts.tables[self.id][v];
         let elsewhere = |hold: Hold, at: Position| match hold {
@@ -436,8 +437,8 @@ impl Check<'_> {
         self.facts.recurrences_of(self.id, eq).find(|(_, at)| at.contains(p)).map(|(id, _)| id)
     }
 
-    /// One step of a recurrence in time: in cycle `n`, the tick number `i` of a segment, it reads cycle `m`, tick
-    /// number `j`.
+    /// Checks one step of a recurrence in time: in cycle `n`, which is tick number `i` of a segment, it reads cycle
+    /// `m`, tick number `j`.
     fn step(
         &mut self,
         run: &Run,
@@ -464,7 +465,8 @@ impl Check<'_> {
         }
     }
 
-    /// Two runs that agree before a segment (or up to its end): what is known by then is the same in both.
+    /// Compares two runs that agree before a segment (or up to its end): values that are known by then are the same in
+    /// both.
     fn known(&mut self, runs: [&Run; 2], ticks: [&Ticks; 2], before: bool) -> Result<(), String> {
         for v in self.flat.vars.ids() {
             let of = self.facts.tables[self.id][v];
@@ -490,7 +492,7 @@ impl Check<'_> {
     }
 }
 
-/// Compares every statement with a run, and those about what is known with two that agree up to some cycle.
+/// Compares every statement with a run, and statements about known values with two runs that agree up to some cycle.
 fn check(numbers: &mut Numbers, counts: &mut Counts) -> Result<(), String> {
     let (flat, _) = random::program(&numbers.take(200), 25, false);
     let report = clocks(&flat);
@@ -556,7 +558,7 @@ fn facts_hold_in_random_runs() {
             panic!("case {case}: {e}");
         }
     }
-    // Every kind of statement was compared.
+    // Statements of every kind were compared.
     let Counts { segments, nested, sampled, place, truths, consts, .. } = counts;
     let Counts { firsts, lasts, constant, before, within, slow, guards, steps, clocks, same, .. } = counts;
     let all = [

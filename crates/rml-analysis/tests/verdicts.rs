@@ -1,4 +1,4 @@
-//! Programs and what is known about when their outputs are known (CAUSE-1 to CAUSE-4).
+//! Programs, with the verdicts on the waits for their outputs (CAUSE-1 to CAUSE-4).
 
 use std::sync::Arc;
 
@@ -39,7 +39,7 @@ fn of_text(body: &str) -> String {
     verdict(&analysed(&Source::text("test", body), "main"))
 }
 
-/// A program in one line, and its verdict.
+/// Programs in one line, with their verdicts.
 const PROGRAMS: &[(&str, &str)] = &[
     ("node main(x: num []) -> (o) o = x + (0.0 fby o);", "bounded 0"),
     ("node main(x: num []) -> (o) o = post x;", "bounded 1"),
@@ -102,12 +102,12 @@ const PROGRAMS: &[(&str, &str)] = &[
          node main(x: num [], s: bool [], b: bool []) -> (o) o = f(x, s) every b;",
         "windowed s",
     ),
-    // The condition that the recurrence itself computes does not cut it.
+    // A condition that the recurrence itself computes does not cut it.
     (
         "node main(x: num []) -> (o) c = (post o) > 0.0; o = if c then x else post o;",
         "rejected [uncut-recurrence]",
     ),
-    // What is sampled before it is anticipated never meets the cycles that cut.
+    // A value that is sampled before it is anticipated never meets the cycles that cut.
     ("node main(x: num [], c: bool []) -> (o) o = merge c (x when c) (post (o when not c));", "dynamic"),
 ];
 
@@ -159,14 +159,15 @@ fn examples() {
         let path = format!("{}/../../examples/{file}", env!("CARGO_MANIFEST_DIR"));
         let run = analysed(&Source::file(path), node);
         assert_eq!(verdict(&run), *expected, "{file} {node}");
-        // The tables verify; in debug builds `facts` panics where they do not.
+        // The tables verify; in debug builds `facts` panics if they do not.
         let facts = run.facts();
         let verified = rml_analysis::verify_facts(&run.flat, &run.clocks.clocks, &facts);
         assert_eq!(verified, Ok(()), "{file} {node}");
     }
 }
 
-/// Two nodes trained in windows whose ends are not in step: that before sends values on and gets a gradient back.
+/// Two nodes trained in windows whose ends are independent: the first node sends values to the second and gets a
+/// gradient back.
 const BESIDE: &[(&str, &str, &str)] = &[
     (
         "o = param(0.5) * h;",
@@ -178,7 +179,8 @@ const BESIDE: &[(&str, &str, &str)] = &[
         "h, _ = diff_enc(x, true, dh) every big; o, dh = diff_dec(h, true, -0.1) every end;",
         "windowed big, end",
     ),
-    // The gradient that the decoder sends back waits for its own window, and that in the encoder for both.
+    // The gradient that the decoder sends back waits for the decoder's window, and the gradient in the encoder for both
+    // windows.
     (
         "o = param(0.5) * h + 0.5 * (0.0 fby o);",
         "h, _ = diff_enc(x, true, dh) every end; o, dh = diff_dec(h, true, -0.1) every big;",
@@ -217,7 +219,7 @@ fn windows_side_by_side() {
     }
 }
 
-/// Small numbers, and ends now and then.
+/// Small numbers, with ends in some cycles.
 fn trace(flat: &Flat, r: &mut Random) -> Vec<Vec<Input>> {
     let mut value = |v: Var| match flat.vars[v].ty.dtype {
         DType::Bool => Value::Bool(r.below(3) == 0),
@@ -234,14 +236,14 @@ fn kinds_are_ordered() {
     );
 }
 
-/// Nodes that are trained in every cycle by `main` (CAUSE-7), with the verdict and the parameter that is named.
+/// Nodes that `main` trains in every cycle (CAUSE-7), with the verdict and the parameter that it names.
 const TRAINED: &[(&str, &str)] = &[
     // The gradient comes back through a recurrence (ADJ-15).
     ("k = param(0.5); o = k * x + 0.5 * (0.0 fby o);", "rejected `f_0.k`"),
     ("k = param(0.5); h = k * x; o = h + (0.0 fby h);", "rejected `f_0.k`"),
-    // A forward state is not to blame, nor is a parameter that the recurrence does not use.
+    // A forward state is not the cause, nor is a parameter that the recurrence does not use.
     ("b = param(0.5); k = param(0.5); c = 0.9 * (0.0 fby c) + k * x; o = b + tanh(c);", "rejected `f_0.k`"),
-    // A pipeline, without and with a way around its second stage.
+    // A pipeline, without and with a path around its second stage.
     ("h = param(0.5) * x; o = param(0.5) * (0.0 fby h);", "bounded"),
     ("k = param(0.5); h = k * x; o = tanh(param(0.5) * (0.0 fby h)) + h;", "rejected `f_0.k`"),
 ];

@@ -1,5 +1,4 @@
-//! The verifier of the facts: every way of damaging a table, invariant by invariant, is refused, and for that
-//! invariant.
+//! The verifier of the facts: every kind of damage to a table is refused because of the invariant that it breaks.
 
 use rml::{Options, RunFacts, Source};
 use rml_analysis::{
@@ -8,16 +7,17 @@ use rml_analysis::{
 };
 use rml_ir::flat::{ConstId, Rhs, Var};
 
-/// Programs with windows beside and within each other, recurrences each way, sampled clocks, training, and slow states.
+/// Programs with windows beside and inside each other, recurrences in each direction, sampled clocks, training, and
+/// slow states.
 const PROGRAMS: &[&str] = &[
-    // A sum backward in windows, one forward, a value that is held from the first tick on, and a state that is updated
-    // at the ends.
+    // A backward sum in windows, a forward sum, a value that is held from the first tick on, and a state that is
+    // updated at the ends.
     "node f(x: num []) -> (a, s, h)
        a = x + (0.0 fby back a); s = x + (0.0 fby s); first = true fby false;
        h = merge first (x when first) ((0.0 fby h) when not first);
      node main(x: num [], end: bool [], bp: bool []) -> (a, s, h, k, n)
        a, s, h = f(x) every end; n = 0 fby (n + 1); k = 0.5 fby (if end then (if bp then k + a else k) else k);",
-    // Windows within windows, and others beside them.
+    // Nested windows, and others beside them.
     "node sum(x: num []) -> (s) s = x + (0.0 fby back s);
      node inner(x: num [], a: bool []) -> (s, t) s = sum(x) every a; t = x + (0.0 fby t);
      node main(x: num [], a: bool [], b: bool [], c: bool []) -> (s, t, u, n)
@@ -26,13 +26,13 @@ const PROGRAMS: &[&str] = &[
     "node seen(x: int []) -> (s) s = x + (0 fby s);
      node main(i: int [], bp: bool [], end: bool []) -> (o, w)
        o = merge bp (i when bp) ((post o) when not bp); w = seen(i when bp) every (end when bp);",
-    // Training: gradients run backward, and a parameter changes once a window.
+    // Training: gradients run backward, and a parameter changes once per window.
     "node f(x: num []) -> (o: num []) k = param(0.5); o = k * x + 0.5 * (0.0 fby o);
      node main(x: num [], t: num [], end: bool []) -> (o)
        o, bpx, dx = diff_f(x, true, do) every end; do = 0.1 * (t - o);",
-    // Forward as a whole, with looks ahead.
+    // Forward as a whole, with look-aheads.
     "node main(x: num []) -> (a) a = (0.0 fby 0.0 fby b) + x; b = (post a) + x;",
-    // The same beside windows, which it does not keep to.
+    // The same beside windows, whose boundaries it ignores.
     "node f(x: num []) -> (s) s = x + (0.0 fby back s);
      node main(x: num [], end: bool []) -> (a, s) a = (0.0 fby 0.0 fby b) + x; b = (post a) + x; s = f(x) every end;",
     // A circle within one tick, through branches that exclude each other.
@@ -45,7 +45,7 @@ struct Case {
 }
 
 impl Case {
-    /// All cells: segments, variable, position.
+    /// All cells: the segments, the variable and the position.
     fn cells(&self) -> impl Iterator<Item = (Segments, Var, Position)> {
         let at = |id: Segments| {
             let vars = self.run.flat.vars.ids();
@@ -71,7 +71,7 @@ impl Case {
         facts
     }
 
-    /// The facts with a changed entry for some segments other than the trace, for each of them.
+    /// The facts with the entry of some segments changed, for each entry other than the trace.
     fn each_segments(&self, change: impl Fn(&mut SegmentsData)) -> Vec<Facts> {
         let ids = self.facts.segments.ids().skip(1);
         ids.map(|id| self.changed(|f| change(&mut f.segments[id]))).collect()
@@ -92,7 +92,8 @@ fn cases() -> Vec<Case> {
 /// Makes tables that break one invariant.
 type Damage = fn(&Case) -> Vec<Facts>;
 
-/// Every damaged table is refused, for the invariant that it breaks; there are at least `at_least` of them.
+/// Checks that every damaged table is refused because of the invariant that the damage breaks; there are at least
+/// `at_least` of them.
 #[track_caller]
 fn refused(invariant: &str, at_least: usize, damage: Damage) {
     let mut count = 0;
@@ -118,7 +119,7 @@ fn a1_the_trace_comes_first() {
     refused("A1", 6, |case| vec![case.changed(|f| f.segments[Segments::TRACE].cut.ends = vec![GUARD])]);
 }
 
-/// Some condition or other.
+/// An arbitrary condition.
 const GUARD: Guard = Guard { cond: Var(0), value: true };
 
 #[test]
@@ -135,7 +136,7 @@ fn a1_every_window_has_its_segments() {
 
 #[test]
 fn a1_the_whole_cut_counts() {
-    // Whether all ends have to hold or one, and each of the ends.
+    // Changes whether all ends must hold, and each of the ends.
     refused("A1", 5, |case| {
         let mut all = case.each_segments(|s| s.cut.all = !s.cut.all);
         all.extend(case.each_segments(|s| s.cut.ends.truncate(s.cut.ends.len() - 1)));
@@ -145,7 +146,7 @@ fn a1_the_whole_cut_counts() {
                 .filter(|f| f.segments.iter().any(|s| !s.windows.is_empty())),
         );
         let same = |a: &CutData, b: &CutData| a.all == b.all && a.ends == b.ends;
-        // A condition that cuts a recurrence may be any other one.
+        // Any other condition may cut a recurrence, too.
         all.retain(|f| {
             f.segments
                 .iter()
@@ -311,7 +312,7 @@ fn a6_constants_stay() {
     });
 }
 
-/// Tables with one more slow state, or another one.
+/// Tables with an additional slow state, or with a changed one.
 fn with_slow(case: &Case, slow: SlowState) -> Facts {
     case.changed(|f| {
         f.slow.retain(|s| s.equation != slow.equation);
@@ -355,7 +356,7 @@ fn a7_guards_hold_where_a_state_changes() {
             for l in &slow.guards {
                 all.push(guard(slow, Guard { value: !l.value, ..*l }));
             }
-            // An input that no update asks for.
+            // An input that no update reads.
             let ends = || case.facts.segments.iter().flat_map(|s| &s.cut.ends);
             let other = case
                 .run

@@ -1,5 +1,5 @@
-//! The stated waits against the simulator, on random programs: every cell is known when it is said to be, and a program
-//! is rejected only if it deadlocks.
+//! The stated waits against the simulator, on random programs: every cell is known when stated, and a program is
+//! rejected only if it deadlocks.
 
 use std::sync::Arc;
 
@@ -28,7 +28,7 @@ fn program(r: &mut Random) -> Arc<Drawn> {
     random::program(&r.take(200), 25, false).0
 }
 
-/// The verdicts are right, and say something: most programs that run are proved to.
+/// The verdicts are correct and useful: most programs that run are proved to run.
 #[test]
 fn every_cell_is_known_in_time_and_few_programs_that_run_are_dynamic() {
     let mut kinds = [0; 5];

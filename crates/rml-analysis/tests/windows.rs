@@ -1,6 +1,6 @@
-//! The stated bytes of windowed programs against what the simulator holds, on the paper's training programs and the
-//! examples: no window holds more than is stated, and what is stated is what the presence of variables in a run adds up
-//! to.
+//! The stated bytes of windowed programs against those that the simulator stores, on the paper's training programs and
+//! the examples: no window stores more bytes than stated, and the stated bytes are the sum over the variables that are
+//! present in a run.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use rml_analysis::{Kind, size};
 use rml_ir::flat::{Drawn, Flat, Rhs, Var};
 use rml_ir::pass;
 
-/// The lengths of the windows that are fed.
+/// The lengths of the windows in the trace.
 const WINDOWS: [usize; 5] = [4, 1, 2, 7, 3];
 
 fn analysed(file: &str, node: &str) -> RunFacts {
@@ -26,7 +26,7 @@ fn analysed(file: &str, node: &str) -> RunFacts {
     run
 }
 
-/// Some value of that type: conditions as given, labels 0 and 1, small numbers.
+/// A value of that type: conditions as given, labels 0 and 1, small numbers.
 fn value(ty: &Type, bit: bool) -> Value {
     let n = ty.shape.len();
     let data = match ty.dtype {
@@ -37,8 +37,9 @@ fn value(ty: &Type, bit: bool) -> Value {
     Value::new(ty.shape.clone(), data)
 }
 
-/// The inputs of a cycle: the condition that ends the windows is true in the last cycle of each and false in others.
-/// Other conditions are true there, too, and in every other cycle. All other inputs are present on their clocks.
+/// The inputs of a cycle: the condition that ends the windows is true in the last cycle of each window and false in
+/// others. Other conditions are true there, too, and in every other cycle. All other inputs are present on their
+/// clocks.
 fn inputs(run: &RunFacts, cycle: u64, last: bool) -> Vec<Input> {
     let flat = &run.flat;
     let end = run.bounds.program.window.as_deref();
@@ -56,7 +57,7 @@ fn is_constant(flat: &Flat, v: Var) -> bool {
     flat.equations.iter().any(|e| e.lhs == v && matches!(e.rhs, Rhs::Const(_)))
 }
 
-/// The bytes of all values of a cycle that has been run.
+/// The bytes of all values of a cycle that has run.
 fn held(run: &RunFacts, sim: &Simulator, cycle: u64) -> u64 {
     let is_held = |v: &Var| {
         !is_constant(&run.flat, *v) && matches!(sim.status(cycle, *v).unwrap(), Some(Status::Value(_)))
@@ -64,8 +65,8 @@ fn held(run: &RunFacts, sim: &Simulator, cycle: u64) -> u64 {
     run.flat.vars.ids().filter(is_held).map(|v| size(&run.flat.vars[v].ty, run.flat.precision)).sum()
 }
 
-/// For each window the bytes stated, and those of the values that are held when its last cycle has been run. The last
-/// cycle of the window before may still be held, where something there waits for one cycle more.
+/// For each window: the stated bytes, and the bytes of the values that are stored when its last cycle has run. The last
+/// cycle of the previous window may still be stored, if one of its values waits for one more cycle.
 fn windows(run: &RunFacts) -> (Simulator, Vec<(u64, u64)>) {
     let bytes = run.bounds.bytes;
     let (each, once) = (bytes.per_cycle.expect("it is windowed"), bytes.once.expect("by one condition"));
@@ -91,8 +92,8 @@ fn windows(run: &RunFacts) -> (Simulator, Vec<(u64, u64)>) {
     (sim, all)
 }
 
-/// What a run shows of the bytes of a cycle: those of the variables that are present in some cycle, and of these the
-/// ones that are present in no two cycles of a window.
+/// The bytes of a cycle according to a run: those of the variables that are present in some cycle, and among these the
+/// bytes of the variables that are present in at most one cycle of each window.
 fn shown(run: &RunFacts, sim: &Simulator) -> (u64, u64) {
     let ends = WINDOWS.iter().scan(0, |end, n| {
         *end += *n as u64;
@@ -126,7 +127,7 @@ const PROGRAMS: &[(&str, &str)] = &[
     ("pipeline.rml", "train"),
 ];
 
-/// Programs of which more is stated than a run shows, and why.
+/// Programs for which the stated bytes exceed those of a run, and the reason.
 const LOOSE: &[(&str, &str)] = &[
     (
         "paper/lstm.rml",

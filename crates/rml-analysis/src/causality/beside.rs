@@ -1,10 +1,10 @@
 //! The proof that a recurrence is cut by several windows side by side, each of which cuts a part of it.
 //!
 //! Two nodes that are trained `every end` and `every big` are an example. The ends of such windows are independent, so
-//! the proof needs that no value waits for two of them. A value that looks ahead in a window waits for the end of that
-//! window, and so does whatever reads it, except a `fby` that ticks once a window: it reads a value from an earlier
-//! window. Between these parts the recurrence runs forward, so the values of each window form a part that can be proved
-//! by itself.
+//! the proof requires that no value waits for two of them. A value that looks ahead in a window waits for the end of
+//! that window, and so does every value that reads it, except a `fby` that ticks once per window: it reads a value from
+//! an earlier window. Between these parts the recurrence runs forward, so the values of each window form a part that
+//! can be proved separately.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -17,10 +17,10 @@ use super::part::Part;
 use super::segment::{Proof, prove};
 use crate::conditions::Guard;
 
-/// The parts that wait, each with the proof that its window cuts it.
+/// The parts that wait, each with the proof that its window cuts the part.
 ///
-/// Requires: no circle within one cycle. Ensures: if what the recurrence reads from outside is known at once, each part
-/// is known at the end of its own window, and all other members are known at once.
+/// Requires: no circle within one cycle. Ensures: if all values that the recurrence reads from outside are known at
+/// once, each part is known at the end of its own window, and all other members are known at once.
 pub(super) fn separate(deps: &Dependences<'_>, part: &Part) -> Option<Vec<(Part, Proof)>> {
     let (labels, windows) = labels(deps, part)?;
     if windows.len() < 2 {
@@ -33,14 +33,14 @@ pub(super) fn separate(deps: &Dependences<'_>, part: &Part) -> Option<Vec<(Part,
         let edges = part.edges.iter().enumerate().filter(|(_, (from, to, _))| inside(*from) && inside(*to));
         let piece = part.restricted(&members, &edges.map(|(i, _)| i).collect());
         let proof = prove(deps, &piece, &Ends::Window(*window), &|piece| cut::within(deps, piece))?;
-        // A later window must find everything of the earlier ones known.
+        // All values of earlier windows must be known when a later window begins.
         let in_time = proof.jumping.is_empty() && proof.waits.iter().all(|wait| *wait == (0, 1));
         in_time.then_some((piece, proof))
     };
     windows.iter().enumerate().map(proved).collect()
 }
 
-/// For each member that waits, the window whose end it waits for, as a place in the list. `None` if a member waits for
+/// For each member that waits: the index in the list of the window whose end it waits for. `None` if a member waits for
 /// two windows, or looks ahead outside windows.
 fn labels(deps: &Dependences<'_>, part: &Part) -> Option<(BTreeMap<usize, usize>, Vec<Window>)> {
     let conditions = &deps.conditions;
@@ -82,7 +82,7 @@ fn labels(deps: &Dependences<'_>, part: &Part) -> Option<(BTreeMap<usize, usize>
     Some((labels, windows))
 }
 
-/// Whether an edge leads to an earlier window: from a `fby` that ticks once a window to what it delays.
+/// Whether an edge leads to an earlier window: it goes from a `fby` that ticks once per window to the delayed value.
 fn is_behind(deps: &Dependences<'_>, edge: &Edge, window: Window) -> bool {
     let Some((clock, _)) = deps.delay(edge) else { return false };
     let frame = deps.frames.get(&deps.conditions, &Ends::Window(window), clock);

@@ -1,5 +1,5 @@
-//! The search for conditions that cut a recurrence. The ends of windows are tried first, then the conditions that steps
-//! within one cycle depend on.
+//! The search for conditions that cut a recurrence. It tries the ends of windows first, and then the conditions on
+//! which dependences within one cycle depend.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,13 +12,13 @@ use super::part::{Part, path};
 use super::segment::{Proof, prove};
 use crate::conditions::Guard;
 
-/// The most conditions that are tried for one part, and the most edges that are looked at in all attempts together.
+/// The most conditions to try for one part, and the most edges to visit in all attempts together.
 const CANDIDATES: usize = 64;
 const WORK: usize = 40_000_000;
-/// How deep segments within segments are searched for.
+/// The greatest depth of segments within segments in the search.
 const DEPTH: u32 = 3;
 
-/// The proof that some conditions cut a part, if they are found.
+/// A proof that some conditions cut a part, if the search finds one.
 pub(super) fn search(deps: &Dependences<'_>, part: &Part) -> Option<Proof> {
     cut(deps, part, DEPTH)
 }
@@ -28,7 +28,7 @@ pub(super) fn within(deps: &Dependences<'_>, part: &Part) -> Option<Proof> {
     cut(deps, part, DEPTH - 1)
 }
 
-/// Searches for conditions that cut a part.
+/// Searches for conditions that cut a part, with at most `depth` levels of segments.
 fn cut(deps: &Dependences<'_>, part: &Part, depth: u32) -> Option<Proof> {
     let mut budget = WORK;
     let mut attempt = |ends: &Ends| {
@@ -67,8 +67,8 @@ fn windows(deps: &Dependences<'_>, part: &Part) -> Vec<Ends> {
     found.into_iter().map(|(_, _, ends)| ends).collect()
 }
 
-/// The negations of the conditions that some circle ahead depends on: where one of these holds, the circle is broken.
-/// Conditions with a name come first.
+/// The negations of the conditions on which a circle that looks ahead depends: in a cycle where one of them holds, the
+/// circle is broken. Conditions outside the part come first, and among them those with a name.
 fn candidates(deps: &Dependences<'_>, part: &Part) -> Vec<Guard> {
     let ahead = |e: &Edge| e.distance != Distance::Past;
     let graph = part.graph(ahead);
@@ -97,7 +97,7 @@ fn is_member(part: &Part, var: Var) -> bool {
     part.nodes.binary_search(&var.index()).is_ok()
 }
 
-/// The conditions under which an edge is taken: its own, and the samplings of the clock on which it starts.
+/// The conditions under which an edge is taken: its own condition, and the samplings of the clock of its start.
 fn needed(deps: &Dependences<'_>, part: &Part, edge: usize) -> Vec<Guard> {
     let (from, _, e) = &part.edges[edge];
     let conditions = &deps.conditions;
@@ -108,8 +108,9 @@ fn needed(deps: &Dependences<'_>, part: &Part, edge: usize) -> Vec<Guard> {
     found
 }
 
-/// Conditions that only together cut a part. Each round finds a way through one cycle from one look ahead to the next
-/// that is still open, and adds the negation of a condition that it depends on, until no way is open.
+/// Conditions that cut a part only together. Each round finds a path within one cycle from one look-ahead to the next
+/// that no condition blocks yet, and adds the negation of a condition on which the path depends, until all paths are
+/// blocked.
 fn joint(deps: &Dependences<'_>, part: &Part) -> Option<Ends> {
     let mut chosen: Vec<Guard> = Vec::new();
     let now = part.graph(|e| e.distance == Distance::Now);

@@ -1,4 +1,4 @@
-//! A frame divides time into segments and tells four kinds of cycles apart in each: whether a cycle is the first tick
+//! A frame divides time into segments and distinguishes four kinds of cycles in each: whether a cycle is the first tick
 //! of a clock in its segment, and whether it is the last cycle of the segment.
 
 use std::cell::RefCell;
@@ -11,10 +11,10 @@ use super::CutData;
 use crate::clocks::{ClockData, ClockId};
 use crate::conditions::{Conditions, Guard, Instant};
 
-/// What divides time into segments.
+/// The condition that ends segments.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) enum Ends {
-    /// A segment ends where all of these hold.
+    /// A segment ends where all of these guards hold.
     All(Vec<Guard>),
     /// A segment ends where this window or one around it ends.
     Window(Window),
@@ -39,10 +39,10 @@ pub(crate) struct Frame<'c, 'a> {
     pub(crate) data: Rc<FrameData>,
 }
 
-/// What is known about segments.
+/// Facts about segments.
 pub(crate) struct FrameData {
-    /// The guards at the ends of segments. A segment ends where all of them hold, if `all` is set, else where one of
-    /// them does.
+    /// The guards at the ends of segments. If `all` is set, a segment ends where all of them hold, otherwise where any
+    /// of them holds.
     pub(crate) ends: Vec<Guard>,
     all: bool,
     /// The clock whose ticks are counted.
@@ -51,26 +51,26 @@ pub(crate) struct FrameData {
     pub(crate) ticks: bool,
     /// The boundaries of windows that end exactly where the segments do.
     boundaries: Vec<usize>,
-    /// Those of windows that end nowhere else, though perhaps not at every end of a segment.
+    /// The boundaries of windows that end only where segments do, but perhaps not at every end of a segment.
     around: BTreeSet<usize>,
-    /// Those of windows that end at every end of a segment, and perhaps elsewhere.
+    /// The boundaries of windows that end at every end of a segment, and perhaps elsewhere.
     within: BTreeSet<usize>,
-    /// What is known by position: `inner` for variables that are present only where all ends are, `outer` for all
+    /// The facts by position: `inner` for variables that are present only where all ends are present, `outer` for all
     /// others.
     inner: Vec<Instant>,
     outer: Vec<Instant>,
-    /// The values of conditions that were asked for, by position and whether that is for such a variable.
+    /// Cached values of conditions, by position and by whether the variable belongs to `inner`.
     truths: RefCell<BTreeMap<(Var, Position, bool), Option<bool>>>,
 }
 
-/// The frames of a program, so that those that many recurrences have in common are made once.
+/// The frames of a program. A frame that several recurrences share is made once.
 #[derive(Default)]
 pub(crate) struct Frames(RefCell<BTreeMap<FrameKey, Option<Rc<FrameData>>>>);
 
 type FrameKey = (Ends, ClockId);
 
 impl Frames {
-    /// As [`Frame::new`].
+    /// The same as [`Frame::new`], with caching.
     pub(crate) fn get<'c, 'a>(
         &self,
         conditions: &'c Conditions<'a>,
@@ -104,7 +104,7 @@ impl FrameData {
 }
 
 impl<'c, 'a> Frame<'c, 'a> {
-    /// The segments with these ends; `None` if the clock of an end is not known.
+    /// The segments with these ends; `None` if the clock of an end is unknown.
     pub(crate) fn new(conditions: &'c Conditions<'a>, ends: &Ends, clock: ClockId) -> Option<Self> {
         let flat = conditions.flat;
         let of_window = |w: Window| -> Vec<Guard> {
@@ -118,7 +118,7 @@ impl<'c, 'a> Frame<'c, 'a> {
         let mut seen = BTreeSet::new();
         guards.retain(|l| seen.insert(*l));
         let all = all || guards.len() == 1;
-        // Every `every` has a window of its own; those with the same ends have the same boundaries.
+        // Each `every` is a separate window; windows with the same ends have the same boundaries.
         let own: BTreeSet<Guard> = guards.iter().map(|l| conditions.guard(l.cond, l.value)).collect();
         let comparable = !all || own.len() == 1;
         let which = |f: &dyn Fn(&BTreeSet<Guard>) -> bool| {
@@ -146,7 +146,7 @@ impl<'c, 'a> Frame<'c, 'a> {
         Some(Frame { conditions, data: Rc::new(data) })
     }
 
-    /// The segments of a cut, seen from the clock of its first condition.
+    /// The segments that a cut makes, seen from the clock of its first condition.
     pub(crate) fn of_cut(conditions: &'c Conditions<'a>, cut: &CutData) -> Option<Self> {
         let ends = match cut.window {
             Some(w) => Ends::Window(w),
@@ -155,40 +155,40 @@ impl<'c, 'a> Frame<'c, 'a> {
         Frame::new(conditions, &ends, conditions.clocks.of[cut.ends.first()?.cond])
     }
 
-    /// Whether a condition may have a value in a cycle of that kind in which a clock ticks.
+    /// Whether a condition may have a value in a cycle of kind `p` in which `clock` ticks.
     pub(crate) fn may_hold(&self, clock: ClockId, p: Position, guard: Guard) -> bool {
         let of = |l: &Guard| self.conditions.clocks.of[l.cond];
         let inner = self.data.ends.iter().all(|l| self.conditions.is_within(clock, of(l)));
         self.truth(guard.cond, p, inner).is_none_or(|t| t == guard.value)
     }
 
-    /// The value of a condition, if it is known.
+    /// The value of a condition at a position, if it is known.
     fn truth(&self, cond: Var, p: Position, inner: bool) -> Option<bool> {
         let instant = if inner { &self.data.inner[p] } else { &self.data.outer[p] };
         let find = || self.conditions.truth(cond, instant);
         *self.data.truths.borrow_mut().entry((cond, p, inner)).or_insert_with(find)
     }
 
-    /// Whether a clock may tick there: whether each of its samplings may hold. A clock ticks only where its samplings
-    /// hold, which the verifier of clocks proves (K2), however the variable of a sampling is called.
+    /// Whether a clock may tick in cycles of kind `p`: whether each of its samplings may hold. A clock ticks only where
+    /// its samplings hold. The verifier of clocks proves this (K2), whichever variable represents the condition of a
+    /// sampling.
     pub(crate) fn may_tick(&self, clock: ClockId, p: Position) -> bool {
         self.conditions.chain(clock).iter().all(|l| self.may_hold(clock, p, *l))
     }
 
-    /// Whether a clock ticks nowhere.
+    /// Whether a clock never ticks.
     pub(crate) fn is_never(&self, clock: ClockId) -> bool {
         !POSITIONS.into_iter().any(|p| self.may_tick(clock, p))
     }
 
-    /// Whether a clock ticks at most once a segment: because of how it is sampled, or because it ticks only at one edge
-    /// of a segment.
+    /// Whether a clock ticks at most once per segment, because of its samplings or because it ticks only at one edge of
+    /// a segment.
     pub(crate) fn is_once(&self, clock: ClockId) -> bool {
         let may: Vec<bool> = POSITIONS.map(|p| self.may_tick(clock, p)).collect();
         self.ticks_once(clock) || matches!(may[..], [false, _, false, _] | [false, false, _, _])
     }
 
-    /// Whether a clock ticks at most once a segment because of how it is sampled, such as by `true fby false` in a
-    /// window.
+    /// Whether a clock ticks at most once per segment because of its samplings, such as `true fby false` in a window.
     pub(crate) fn ticks_once(&self, clock: ClockId) -> bool {
         let conditions = self.conditions;
         conditions.chain(clock).iter().any(|l| {
@@ -201,7 +201,7 @@ impl<'c, 'a> Frame<'c, 'a> {
                     conditions.constant(*next) == Some(!l.value)
                         && self.data.around.contains(&conditions.boundary(*w))
                 }
-                // `true fby end`, on whatever clock.
+                // `true fby end`, on any clock.
                 Some(Rhs::Fby { init: Init::Const(_), next, window: None }) => match self.data.ends[..] {
                     [end] => conditions.guard(*next, l.value) == conditions.guard(end.cond, end.value),
                     _ => false,
@@ -217,13 +217,13 @@ impl<'c, 'a> Frame<'c, 'a> {
         self.data.boundaries.contains(&boundary) || self.data.around.contains(&boundary)
     }
 
-    /// Whether a delay in that window never leads across the end of a segment.
+    /// Whether a delay in that window never reaches across the end of a segment.
     pub(crate) fn cuts(&self, window: Option<Window>) -> bool {
         let conditions = self.conditions;
         let of = |var: Var| conditions.clocks.of[var];
         conditions.windows(window).iter().any(|w| {
             let end = conditions.flat.windows[*w].end;
-            // An end that is absent there does not end the window.
+            // An end that is absent does not end the window.
             let present =
                 self.data.all && self.data.ends.iter().any(|l| conditions.is_within(of(l.cond), of(end)));
             self.data.within.contains(&conditions.boundary(*w))
@@ -300,7 +300,8 @@ mod tests {
             found
         }
 
-        /// Whatever is present in a segment may tick there; how many were compared where something is excluded.
+        /// Checks that every value which is present in a segment may tick there. Returns the number of comparisons in
+        /// which some value is excluded.
         fn check(&self, frame: &Frame<'_, '_>) -> Result<usize, String> {
             let clocks = self.conditions.clocks;
             let mut compared = 0;
@@ -335,7 +336,7 @@ mod tests {
         }
     }
 
-    /// The segments by each window and each condition, seen from each clock.
+    /// The segments of each window and of each condition, seen from each clock.
     fn all_ends(conditions: &Conditions<'_>) -> Vec<Ends> {
         let flat = conditions.flat;
         let is_condition = |v: &Var| flat.vars[*v].ty == Type::condition();

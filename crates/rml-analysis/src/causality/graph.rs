@@ -1,8 +1,8 @@
-//! What each value needs: the dependence graph of a flat program.
+//! The dependence graph of a flat program: the values that each value needs.
 //!
-//! A position of the graph stands for the value of a variable. The positions after those of all variables stand for the
-//! presence of a class of variables that are present together. An edge is left out where a constant condition shows
-//! that it is never taken.
+//! The first positions of the graph represent the values of variables. The positions after them represent the presence
+//! of the classes of variables that are present together. An edge is omitted if a constant condition shows that it is
+//! never taken.
 
 use std::collections::BTreeSet;
 
@@ -14,35 +14,35 @@ use super::presence::Classes;
 use crate::clocks::{ClockData, ClockId};
 use crate::conditions::{Conditions, Guard, Instant};
 
-/// The cycle in which something is needed, relative to the one that needs it, counted in ticks of a delay's clock.
+/// The cycle in which something is needed, relative to the cycle that needs it, in ticks of a delay's clock.
 #[derive(Clone, Copy, PartialEq, std::cmp::Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Distance {
-    /// The same.
+    /// The same cycle.
     Now,
-    /// The one before: `fby`.
+    /// The previous tick: `fby`.
     Past,
-    /// The one after: `post`, `fby back`.
+    /// The next tick: `post`, `fby back`.
     Next,
 }
 
-/// Where an edge is taken.
+/// The cycles in which an edge is taken.
 #[derive(Clone, Copy, PartialEq, std::cmp::Eq, Debug)]
 pub(crate) enum Only {
-    /// Wherever its start is needed.
+    /// All cycles in which its start is needed.
     Always,
-    /// Where the end of a window is present, and, if a guard is given, that guard holds. The end may be absent where
-    /// the start of the edge is needed.
+    /// The cycles in which the end of a window is present and, if a guard is given, that guard holds. The end may be
+    /// absent in cycles in which the start of the edge is needed.
     Present(Option<Guard>),
-    /// Where a condition has a value.
+    /// The cycles in which a condition has a value.
     If(Guard),
-    /// At the first tick of a delay in its window.
+    /// The first tick of a delay in its window.
     Start,
-    /// At the last tick of a delay in its window.
+    /// The last tick of a delay in its window.
     End,
 }
 
 impl Only {
-    /// The condition without which an edge is not taken.
+    /// The condition that must hold for an edge to be taken.
     pub(crate) fn condition(self) -> Option<Guard> {
         match self {
             Only::If(guard) | Only::Present(Some(guard)) => Some(guard),
@@ -51,15 +51,16 @@ impl Only {
     }
 }
 
-/// One position needs another one.
+/// A dependence of one position on another one.
 #[derive(Clone, Copy, PartialEq, std::cmp::Eq, Debug)]
 pub(crate) struct Edge {
     pub(crate) to: usize,
     pub(crate) distance: Distance,
     pub(crate) only: Only,
-    /// The equation from which that follows; `None` for the presence of a class.
+    /// The equation from which the dependence follows; `None` for the presence of a class.
     pub(crate) eq: Option<Eq>,
-    /// Whether it is needed in all cycles between two ticks of a delay, to know that no other tick is between them.
+    /// Whether the target is needed in all cycles between two ticks of a delay, to know that there is no other tick
+    /// between them.
     pub(crate) between: bool,
 }
 
@@ -71,7 +72,7 @@ pub(crate) struct Dependences<'a> {
     pub(crate) frames: Frames,
 }
 
-/// What a position stands for.
+/// The meaning of a position.
 #[derive(Clone, Copy, PartialEq, std::cmp::Eq, Debug)]
 pub(crate) enum Node {
     Value(Var),
@@ -113,7 +114,7 @@ impl<'a> Dependences<'a> {
         }
     }
 
-    /// The clock of a position: that of the variable, or for the presence of a class, that of the condition that
+    /// The clock of a position: the clock of the variable or, for the presence of a class, of the condition that
     /// decides it.
     pub(crate) fn clock(&self, at: usize) -> ClockId {
         let clocks = self.conditions.clocks;
@@ -131,13 +132,13 @@ impl<'a> Dependences<'a> {
         clocks.find(|(_, d)| matches!(d, ClockData::Base)).map_or(ClockId(0), |(ck, _)| ck)
     }
 
-    /// The clock on which the edges of a delay count, and the window around it.
+    /// The clock on which the distances of a delay are counted, and the window around the delay.
     pub(crate) fn delay(&self, edge: &Edge) -> Option<(ClockId, Option<Window>)> {
         let equation = &self.conditions.flat.equations[edge.eq?];
         Some((self.conditions.clocks.of[equation.lhs], equation.rhs.window()))
     }
 
-    /// The window around what a position stands for, if that is a delay.
+    /// The window around a position, if the position is a delay.
     pub(crate) fn window(&self, at: usize) -> Option<Window> {
         match self.node(at) {
             Node::Value(var) => self.conditions.rhs(var)?.window(),
@@ -155,7 +156,7 @@ fn presence(vars: usize, class: ClassId) -> usize {
     vars + class.index()
 }
 
-/// Whether a clock never ticks, whatever the inputs are, because one of its samplings is constantly false.
+/// Whether a clock never ticks, whatever the inputs are, because one of its samplings is always false.
 pub(super) fn is_empty(conditions: &Conditions<'_>, clock: ClockId) -> bool {
     let mut instant = Instant::default();
     conditions.chain(clock).into_iter().rev().any(|l| {
@@ -165,7 +166,7 @@ pub(super) fn is_empty(conditions: &Conditions<'_>, clock: ClockId) -> bool {
     })
 }
 
-/// The edges of one equation.
+/// Collects the edges of one equation.
 struct Needs<'c, 'a> {
     conditions: &'c Conditions<'a>,
     classes: &'c Classes,
@@ -190,13 +191,13 @@ impl Needs<'_, '_> {
         }
     }
 
-    /// The presence of the variable itself.
+    /// Adds a dependence on the presence of the defined variable.
     fn present(&mut self, lhs: Var, distance: Distance) {
         self.presence(lhs, distance, Only::Always);
     }
 
-    /// The needs of the presence of a variable. It is decided by a condition; where that condition may be absent, the
-    /// presence of the condition is needed as well, and so on.
+    /// Adds dependences on the presence of a variable. A condition decides the presence; if that condition may be
+    /// absent, its presence is needed as well, and so on.
     fn presence(&mut self, var: Var, distance: Distance, only: Only) {
         let mut class = self.classes.of(var);
         let mut seen = BTreeSet::new();
@@ -255,7 +256,7 @@ impl Needs<'_, '_> {
         }
     }
 
-    /// Whether every cycle is a window of its own.
+    /// Whether every cycle is a separate window.
     fn is_alone(&self, lhs: Var, window: Option<Window>) -> bool {
         let clocks = self.conditions.clocks;
         self.conditions.windows(window).iter().any(|w| {
@@ -271,7 +272,7 @@ impl Needs<'_, '_> {
         }
     }
 
-    /// The needs of the end of a window around a delay: its value where it is present, and whether it is present.
+    /// Adds dependences on the end of a window around a delay: on its value where it is present, and on its presence.
     fn end(&mut self, end: Var, distance: Distance, only: Only) {
         let conditions = self.conditions;
         let lhs = conditions.flat.equations[self.eq].lhs;
@@ -283,7 +284,7 @@ impl Needs<'_, '_> {
         self.presence(end, distance, only);
     }
 
-    /// An end need not be known in cycles in which another end around the delay is present and holds.
+    /// An end is not needed in cycles in which another end around the delay is present and holds.
     fn unless_other(&self, window: Option<Window>, end: Var) -> Only {
         let conditions = self.conditions;
         let clock = conditions.clocks.of[conditions.flat.equations[self.eq].lhs];

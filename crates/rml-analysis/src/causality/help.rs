@@ -1,18 +1,18 @@
-//! Help texts: what to write so that the analysis can tell when values are known.
+//! Help texts: what to write so that the analysis can determine when values are known.
 
-/// Windows beside each other, and a value that waits for more than one of them.
+/// For a value that waits for more than one of several windows side by side.
 pub(super) const BESIDE: &str = "put one window inside the other: call both nodes from one node, and that node with `every` and the condition that holds less often";
 
-/// Values that need each other within a cycle, under conditions.
+/// For values that need each other within a cycle, under conditions.
 pub(super) const EXCLUSIVE: &str = "first name the values that need no other value, then choose: `first = x; second = first + 1.0; a = if c then second else first`";
 
-/// A recurrence that looks ahead, and that nothing cuts.
+/// For a recurrence that looks ahead and that no condition cuts.
 pub(super) const CUT: &str = "let one window end all of it: call the node whose values look ahead, or its gradient, with `every end`, where `end` is true when all windows in it have ended";
 
-/// A clock that nothing tells.
+/// For an unknown clock.
 pub(super) const CLOCK: &str =
     "declare the clock where it enters: `x: num [] when c`, with `c` an input or output";
 
-/// A `post` in the last cycle of a window.
+/// For a `post` in the last cycle of a window.
 pub(super) const LAST: &str =
     "write `k fby back x` in place of `post x`: it is `k` in the last cycle of a window";

@@ -1,41 +1,41 @@
-//! Bounds on how long a value has to be waited for, and how they are combined.
+//! Bounds on the wait for a value, and their combination.
 
 use std::collections::BTreeSet;
 
 use rml_base::entity_id;
 
 entity_id!(
-    /// A condition that values wait for.
+    /// A condition for which values wait.
     Cut,
     "cut"
 );
 
-/// A bound on when a value of cycle n is known, counted in cycles that have been fed.
+/// A bound on the wait for a value of cycle n, measured in cycles that have been fed.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Latency {
-    /// When cycle n plus that many has been fed.
+    /// The value is known when cycle n plus this number has been fed.
     Bounded(u64),
-    /// When some conditions have held.
+    /// The value is known when some conditions have held.
     Windowed(Wait),
-    /// The end of a closed trace.
+    /// The value is known at the end of a closed trace.
     Closed,
-    /// Not known before the program runs.
+    /// The wait is unknown before the program runs.
     Dynamic,
-    /// No cycle: the value is never known.
+    /// The value is never known.
     Never,
 }
 
-/// A wait for conditions: from `lead` cycles after cycle n on, each of them has to hold `rounds` times, and then `lag`
-/// more cycles have to be fed.
+/// A wait for conditions: from `lead` cycles after cycle n on, each condition must hold `rounds` times, and then `lag`
+/// more cycles must be fed.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct Wait {
     /// The conditions.
     pub cuts: BTreeSet<Cut>,
-    /// After how many cycles the wait begins.
+    /// The number of cycles after which the wait begins.
     pub lead: u64,
-    /// How often the conditions have to hold.
+    /// The number of times that the conditions must hold.
     pub rounds: u64,
-    /// How many cycles are needed after that.
+    /// The number of cycles that are needed afterwards.
     pub lag: u64,
 }
 
@@ -44,13 +44,13 @@ impl Wait {
         Wait { cuts: BTreeSet::from([cut]), lead, rounds, lag: 0 }
     }
 
-    /// The wait for a value of the last cycle that is waited for.
+    /// The wait for a value of the last cycle of this wait, where `inner` is the wait for that value.
     pub(crate) fn then(self, inner: &Latency) -> Latency {
         match inner {
             Latency::Bounded(z) => Latency::Windowed(Wait { lag: self.lag + z, ..self }),
             Latency::Windowed(w) => {
-                // A wait that begins at an end of the same kind is over at once; each cycle that it begins later takes
-                // another end at most.
+                // A wait that begins at an end of the same kind is over at once; for each cycle that it begins later,
+                // it takes at most one more end.
                 let same = self.cuts == w.cuts;
                 let gap = (w.lead + self.lag).max(u64::from(!same));
                 Latency::Windowed(Wait {
@@ -66,7 +66,7 @@ impl Wait {
 }
 
 impl Latency {
-    /// The bound on what needs both values.
+    /// The bound on a value that needs both values.
     pub(crate) fn join(&self, other: &Latency) -> Latency {
         match (self, other) {
             (Latency::Bounded(a), Latency::Bounded(b)) => Latency::Bounded(*a.max(b)),
@@ -101,7 +101,7 @@ impl Latency {
         }
     }
 
-    /// A rank by which the worst bound is chosen.
+    /// A rank, to choose the worst bound.
     pub(crate) fn rank(&self) -> u8 {
         match self {
             Latency::Bounded(_) => 0,

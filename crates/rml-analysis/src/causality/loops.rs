@@ -1,4 +1,4 @@
-//! Loops of values that need themselves: their steps as data, and the diagnostic that is made of them.
+//! Loops of values that need themselves: their steps as data, and the diagnostic for them.
 
 use rml_base::codes::analysis::INSTANTANEOUS_CYCLE;
 use rml_base::{Diagnostic, Span};
@@ -8,48 +8,48 @@ use rml_ir::{DType, Type};
 use super::graph::Distance;
 use crate::conditions::Guard;
 
-/// The most steps of one loop that are shown.
+/// The most steps of a loop that a diagnostic shows.
 pub(super) const SHOWN: usize = 12;
 
 /// Values that need each other at the same time.
 #[derive(Clone, Debug)]
 pub struct Loop {
-    /// The value that the message is about.
+    /// The value that the message names.
     pub(super) value: Option<Var>,
-    /// From one variable with a name to the next.
+    /// The steps, each from one named variable to the next.
     pub(super) steps: Vec<LoopStep>,
-    /// It is closed in the cycles in which all of these hold.
+    /// The loop is closed in the cycles in which all these guards hold.
     pub(super) guards: Vec<Guard>,
-    /// Whether it leads one cycle back and one ahead.
+    /// Whether it leads one cycle back and one cycle ahead.
     pub(super) in_time: bool,
-    /// Its only variable with a name.
+    /// Its only named variable.
     pub(super) only: Option<Var>,
-    /// Whether the condition of a strong transition is in it.
+    /// Whether it contains the condition of a strong transition.
     pub(super) strong: bool,
 }
 
 /// A step of a loop.
 #[derive(Clone, Copy, Debug)]
 pub struct LoopStep {
-    /// Its place in the source.
+    /// The place in the source.
     pub span: Span,
-    /// What needs something.
+    /// The variable that needs another one.
     pub of: Var,
-    /// What it needs.
+    /// The variable that it needs.
     pub needs: Var,
-    /// How far away in time that is.
+    /// The distance in time between the two.
     pub distance: Distance,
 }
 
-/// What the text of a program says about a loop.
+/// Facts about a loop from the text of the program.
 pub struct LoopText<'t> {
-    /// The calls that it runs through.
+    /// The calls through which it runs.
     pub calls: Vec<Span>,
-    /// A value that one of these calls reads, and the line of the call: a delay there opens the loop.
+    /// A value that one of these calls reads, and the line of the call; a delay of this value would open the loop.
     pub read: Option<(Var, usize)>,
     /// The program in which `read` is a variable.
     pub flat: &'t Flat,
-    /// The shape that a variable is declared with.
+    /// Returns the shape with which a variable is declared.
     pub shape: &'t dyn Fn(&str) -> Option<&'t str>,
 }
 
@@ -65,12 +65,12 @@ impl LoopStep {
 }
 
 impl Loop {
-    /// The steps, each from a variable with a name to the next one.
+    /// The steps, each from one named variable to the next.
     pub fn steps(&self) -> &[LoopStep] {
         &self.steps
     }
 
-    /// The error about it. `flat` is the program that was analysed.
+    /// The error about the loop. `flat` is the program that was analysed.
     pub fn diagnostic(&self, flat: &Flat, text: &LoopText<'_>) -> Diagnostic {
         let what = self.value.map_or_else(|| "a recurrence".to_owned(), |v| name(flat, v));
         let message = if self.in_time {
@@ -144,16 +144,16 @@ pub(super) fn name(flat: &Flat, var: Var) -> String {
     }
 }
 
-/// A value that no equation of the text defines, but an automaton.
+/// A value that is defined by an automaton instead of an equation of the text.
 enum Part<'n> {
     State,
-    /// Whether it is in that state.
+    /// Whether the automaton is in that state.
     Is(&'n str),
-    /// What is decided by `unless` or `until`.
+    /// The condition of an `unless` or `until`.
     Condition(&'n str),
 }
 
-/// What a variable of that name is of an automaton, if it is one that the text does not name.
+/// The part of an automaton that a variable with that name is, if it is one that the program text cannot name.
 fn of_automaton(name: &str) -> Option<Part<'_>> {
     let (path, last) = name.rsplit_once('.')?;
     if matches!(last, "unless" | "until") {
@@ -170,12 +170,12 @@ fn of_automaton(name: &str) -> Option<Part<'_>> {
     (matches!(of, "state" | "entry") && is_automaton(path)).then_some(Part::Is(last))
 }
 
-/// Whether that is the condition of a `restart` in a call.
+/// Whether a variable is the condition of a `restart` in a call.
 fn is_restart(flat: &Flat, var: Var) -> bool {
     flat.vars[var].name.as_ref().is_some_and(|name| name.ends_with(".restart"))
 }
 
-/// Labels the steps of a loop.
+/// Adds a label for each step of a loop.
 pub(super) fn labelled(mut found: Diagnostic, flat: &Flat, steps: &[LoopStep]) -> Diagnostic {
     for step in steps.iter().take(SHOWN) {
         found = found.label(step.span, step.told(flat));
@@ -183,7 +183,7 @@ pub(super) fn labelled(mut found: Diagnostic, flat: &Flat, steps: &[LoopStep]) -
     if steps.len() > SHOWN { found.note(format!("and {} more steps", steps.len() - SHOWN)) } else { found }
 }
 
-/// The value of a variable in the cycle before, `(0.0 fby x)`, and the name of the variable in its node.
+/// The value of a variable in the previous cycle as text, `(0.0 fby x)`, and the name of the variable in its node.
 fn delayed<'t>(flat: &Flat, v: Var, shape: &dyn Fn(&str) -> Option<&'t str>) -> Option<(String, String)> {
     let data = &flat.vars[v];
     let path = data.name.as_deref()?;
@@ -192,7 +192,7 @@ fn delayed<'t>(flat: &Flat, v: Var, shape: &dyn Fn(&str) -> Option<&'t str>) -> 
     Some((format!("({first} fby {name})"), name.to_owned()))
 }
 
-/// A first value of that type; `shape` is how the shape is written.
+/// A first value of that type as text; `shape` is the text of the shape.
 fn first_value(ty: &Type, shape: Option<&str>) -> Option<String> {
     Some(match (ty.dtype, ty.shape.is_scalar()) {
         (DType::Bool, true) => "false".to_owned(),

@@ -8,14 +8,14 @@ use rml_ir::flat::{Eq, Rhs, Var, Window};
 use super::graph::{self, Dependences, Distance, Edge, Only};
 use crate::conditions::{Guard, Instant};
 
-/// What has no value, or may have none.
+/// The values that are missing, or may be.
 #[derive(Default)]
 pub(super) struct Missing {
-    /// Positions of the graph.
+    /// The positions of the graph that may be missing.
     pub(super) reached: BTreeSet<usize>,
-    /// Outputs that certainly have none, each with the `post` that is the cause.
+    /// The outputs that are certainly missing, each with the `post` that causes this.
     pub(super) shown: Vec<(Eq, Var)>,
-    /// Variables that may have none, each with the `post`.
+    /// The outputs that may be missing, each with the `post` that causes this.
     pub(super) doubtful: Vec<(Eq, Var)>,
 }
 
@@ -50,7 +50,7 @@ pub(super) fn missing(deps: &Dependences<'_>) -> Missing {
     found
 }
 
-/// What is known about the last cycle of a window.
+/// The facts that are known about the last cycle of a window.
 fn last(deps: &Dependences<'_>, window: Window) -> Instant {
     let conditions = &deps.conditions;
     let ends: BTreeSet<Guard> = ends(deps, window);
@@ -78,7 +78,7 @@ impl Walk<'_, '_, '_> {
     fn from(&self, post: Eq, lhs: Var, found: &mut Missing) {
         let conditions = &self.deps.conditions;
         let ends = ends(self.deps, self.window);
-        // The last tick is in the last cycle, if windows end in ticks only.
+        // If windows end only in ticks, the last tick is in the last cycle.
         let clock = conditions.clocks.of[lhs];
         let at_end = ends.iter().all(|l| conditions.is_within(conditions.clocks.of[l.cond], clock));
         let mut seen = BTreeSet::from([(lhs.index(), at_end)]);
@@ -107,21 +107,21 @@ impl Walk<'_, '_, '_> {
         }
     }
 
-    /// Whether a reader needs a value that is missing, and if so, where the reader has none itself: at the end of
-    /// windows only, or anywhere.
+    /// Whether a reader needs a value that is missing. If so, returns whether the reader is missing at the end of
+    /// windows only (true), or anywhere (false).
     fn reads(&self, reader: &Reader, at_end: bool) -> Option<bool> {
         let conditions = &self.deps.conditions;
         match reader.edge.distance {
             Distance::Now if at_end => {
                 let possible =
                     |l: &Guard| conditions.truth(l.cond, &self.instant).is_none_or(|t| t == l.value);
-                // If the condition is missing, the reader is reached through it.
+                // If the condition itself is missing, the reader is reached through the condition.
                 reader.edge.only.condition().is_none_or(|l| possible(&l)).then_some(true)
             }
             Distance::Now => Some(false),
             Distance::Past => {
                 let window = self.deps.delay(&reader.edge).and_then(|(_, w)| w);
-                // A delay that restarts there does not look back, but has to know that it restarts.
+                // A delay that restarts there does not look back, but it must know that it restarts.
                 let is_end = |w: Window| conditions.flat.windows[w].end.index() == reader.edge.to;
                 let asks = conditions.windows(window).into_iter().any(is_end);
                 let restarts =

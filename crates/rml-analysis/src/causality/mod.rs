@@ -1,10 +1,10 @@
-//! Causality: what each value needs, in which cycles, and when it is known at the latest.
+//! Causality: the values that each value needs, in which cycles, and when it is known at the latest.
 //!
 //! The dependence graph ([`graph`]) is divided into strongly connected parts. A part that never looks ahead can run if
 //! no value needs itself within one cycle. A part that looks ahead can run if every circle leads to earlier cycles, or
-//! if conditions cut it into segments ([`segment`]). For each value, a bound on the wait for it follows ([`latency`]).
-//! In `docs/semantics`, CAUSE-1 says what a value needs, CAUSE-4 what a recurrence must be like, and CAUSE-2 and
-//! CAUSE-3 are the verdicts.
+//! if conditions cut it into segments ([`segment`]). From this follows a bound on the wait for each value
+//! ([`latency`]). In `docs/semantics`, CAUSE-1 defines what a value needs, CAUSE-4 defines valid recurrences, and
+//! CAUSE-2 and CAUSE-3 define the verdicts.
 
 use std::collections::BTreeSet;
 
@@ -41,14 +41,14 @@ pub(crate) use report::cut_name;
 pub use segment::Direction;
 pub use update::LateUpdate;
 
-/// A condition that values wait for, or that divides time into windows.
+/// A condition for which values wait, or that divides time into windows.
 #[derive(Clone, PartialEq, std::cmp::Eq, Debug)]
 pub struct CutData {
-    /// What ends a window: all of these hold, or one of them.
+    /// The guards that end a window: all of them hold, or one of them.
     pub ends: Vec<Guard>,
-    /// Whether all have to hold.
+    /// Whether all guards must hold.
     pub all: bool,
-    /// The window of the program with these ends, if `every` gave it.
+    /// The window of the program with these ends, if they come from an `every`.
     pub window: Option<Window>,
     /// Its name in messages.
     pub name: String,
@@ -59,46 +59,46 @@ pub struct CutData {
 pub struct Recurrence {
     /// Its variables, in order.
     pub members: Vec<Var>,
-    /// Which way it runs.
+    /// The direction in which it runs.
     pub direction: Direction,
-    /// What cuts it into windows, within which it runs; `None` if it runs from cycle to cycle without end.
+    /// The cut that divides it into windows, within which it runs; `None` if it runs from cycle to cycle without end.
     pub cut: Option<Cut>,
 }
 
-/// When values are known, and in which order they can be computed.
+/// The times at which values are known, and the order in which they can be computed.
 #[derive(Clone, Debug)]
 pub struct Causality {
     /// The wait for each variable.
     pub latency: IndexVec<Var, Latency>,
-    /// All conditions that some value waits for.
+    /// All conditions for which some value waits.
     pub cuts: IndexVec<Cut, CutData>,
-    /// The recurrences that run one way.
+    /// The recurrences that run in one direction.
     pub recurrences: Vec<Recurrence>,
-    /// Errors for what can never run, and warnings.
+    /// Errors for values that can never be computed, and warnings.
     pub findings: Diagnostics,
-    /// The loops of values that need themselves, each with the number of its finding.
+    /// The loops of values that need themselves, each with the index of its finding.
     pub loops: Vec<(usize, Loop)>,
-    /// The updates of parameters that come too late, each with the number of its finding.
+    /// The updates of parameters that come too late, each with the index of its finding.
     pub late: Vec<(usize, LateUpdate)>,
-    /// For each value that is found to need itself in one cycle: the guards under which it does, all at once; none if
-    /// it always does.
+    /// For each value that needs itself within one cycle: the guards that must all hold for this; none if it always
+    /// does.
     pub circles: Vec<Vec<Guard>>,
-    /// Why nothing is known about some values.
+    /// The reasons why nothing is known about some values.
     pub reasons: Vec<Reason>,
 }
 
-/// Why something cannot be decided before the program runs.
+/// The reason why something cannot be decided before the program runs.
 #[derive(Clone, PartialEq, std::cmp::Eq, Debug)]
 pub struct Reason {
-    /// In words.
+    /// The reason in words.
     pub message: String,
     /// The equations concerned.
     pub spans: Vec<Span>,
-    /// What to write so that it is decided.
+    /// The help: how to change the program so that it is decided.
     pub help: &'static str,
 }
 
-/// Finds out when values are known.
+/// Determines when values are known.
 ///
 /// Requires: `flat::verify`, clocks of that program. Ensures: a bound for each variable (see [`Latency`]); an error for
 /// each recurrence that can never run.
@@ -205,7 +205,7 @@ impl Solver<'_, '_> {
         }
     }
 
-    /// Reports a loop, with what is known without the text of the program.
+    /// Reports a loop, without facts from the text of the program.
     fn closed(&mut self, found: Loop) {
         let flat = self.deps.conditions.flat;
         let text = LoopText { calls: Vec::new(), read: None, flat, shape: &|_| None };
@@ -213,13 +213,13 @@ impl Solver<'_, '_> {
         self.findings.push(found.diagnostic(flat, &text));
     }
 
-    /// Reports an update, with what is known without the text of the program.
+    /// Reports an update, without facts from the text of the program.
     fn late(&mut self, update: LateUpdate) {
         self.late.push((self.findings.0.len(), update.clone()));
         self.findings.push(update.diagnostic(&[]));
     }
 
-    /// Reports values that are missing because a `post` has none in the last cycle of its window.
+    /// Reports values that are missing because a `post` has no value in the last cycle of its window.
     fn missing(&mut self) {
         let missing = missing::missing(self.deps);
         for v in missing.reached {
@@ -268,7 +268,7 @@ impl Solver<'_, '_> {
                         }
                         Latency::Dynamic
                     }
-                    // The next tick comes with the window's end at the latest.
+                    // The next tick comes at the end of the window at the latest.
                     ClockData::On { .. } => {
                         let wait = match window {
                             Some(w) => Wait::once(self.cut_of(&Ends::Window(w)), 0, 1),
@@ -312,7 +312,7 @@ impl Solver<'_, '_> {
         self.cuts.push(CutData { ends, all, window, name })
     }
 
-    /// The least waits in a part whose circles all lead to earlier cycles.
+    /// Computes the least waits in a part whose circles all lead to earlier cycles.
     fn least_waits(&mut self, members: &[usize]) {
         let limit = 200 + members.len();
         for _ in 0..limit {
@@ -336,7 +336,7 @@ impl Solver<'_, '_> {
         }
     }
 
-    /// The waits in a part that conditions cut.
+    /// Computes the waits in a part that conditions cut.
     fn cut(&mut self, part: &Part, proof: &Proof) {
         let inside: BTreeSet<usize> = part.nodes.iter().copied().collect();
         let mut outside = Latency::Bounded(0);
@@ -353,14 +353,14 @@ impl Solver<'_, '_> {
             }
         }
         let cut = self.cut_of(&proof.ends);
-        // Conditions from outside say most to a reader; the others follow from the recurrence.
+        // The cut is named after its conditions from outside, because the others follow from the recurrence.
         let data = &self.cuts[cut];
         let outer: Vec<Guard> =
             data.ends.iter().filter(|l| !inside.contains(&l.cond.index())).copied().collect();
         if data.all && !outer.is_empty() {
             self.cuts[cut].name = report::cut_name(&self.deps.conditions, &outer, true);
         }
-        // A delay that jumps over ends waits for its next tick, and after that for the end of the segment there.
+        // A delay that jumps over ends waits for its next tick, and then for the end of the segment that contains it.
         let cuts: BTreeSet<Cut> = proof.jumping.iter().map(|clock| self.ticks(*clock)).chain([cut]).collect();
         let times = if proof.jumping.is_empty() { 1 } else { 2 };
         for (v, (lead, rounds)) in part.nodes.iter().zip(&proof.waits) {
@@ -370,7 +370,7 @@ impl Solver<'_, '_> {
         self.sweeps(proof);
     }
 
-    /// Whether everything that a part needs from outside is known in its own cycle.
+    /// Whether all values that a part needs from outside are known in their own cycle.
     fn starts_at_once(&mut self, part: &Part) -> bool {
         let inside: BTreeSet<usize> = part.nodes.iter().copied().collect();
         let edges = part.nodes.iter().flat_map(|v| self.deps.graph.of(*v));
@@ -380,7 +380,8 @@ impl Solver<'_, '_> {
         })
     }
 
-    /// The waits in a part that windows side by side cut: each member is known once all of them have ended.
+    /// Sets the waits in a part that windows side by side cut: each member is known once all of these windows have
+    /// ended.
     fn beside(&mut self, part: &Part, parts: &[(Part, Proof)]) {
         let cuts: BTreeSet<Cut> = parts.iter().map(|(_, proof)| self.cut_of(&proof.ends)).collect();
         for v in &part.nodes {

@@ -7,14 +7,15 @@ use crate::clocks::{ClockData, ClockId};
 use crate::sums::{self, Step, Sums};
 use rml_base::{Components, Graph, components};
 
-/// A part of the graph: positions of the graph, and edges between them that name a position by its place in that list.
+/// A part of the graph: positions of the graph, and edges between them. An edge refers to its ends by their indices in
+/// `nodes`.
 #[derive(Clone, Debug)]
 pub(crate) struct Part {
     pub(crate) nodes: Vec<usize>,
     pub(crate) edges: Vec<(usize, usize, Edge)>,
 }
 
-/// A path in a part, as the numbers of its edges in [`Part::edges`].
+/// A path in a part, as indices into [`Part::edges`].
 pub(crate) type Chain = Vec<usize>;
 
 impl Part {
@@ -29,7 +30,7 @@ impl Part {
         Part { edges: edges.collect(), nodes: members.to_vec() }
     }
 
-    /// The part with only those members and edges.
+    /// The part with only these members and edges.
     pub(crate) fn restricted(&self, members: &BTreeSet<usize>, edges: &BTreeSet<usize>) -> Part {
         let nodes: Vec<usize> = members.iter().copied().collect();
         let position: BTreeMap<usize, usize> = nodes.iter().enumerate().map(|(i, v)| (*v, i)).collect();
@@ -45,7 +46,7 @@ impl Part {
         self.edges.iter().any(|(_, _, e)| e.distance == distance)
     }
 
-    /// The graph of the edges that `counts` accepts; each edge is given by its target and its number.
+    /// The graph of the edges for which `counts` returns true; each edge has its target and its index.
     pub(super) fn graph(&self, counts: impl Fn(&Edge) -> bool) -> Graph<(usize, usize)> {
         let edges = self.edges.iter().enumerate().filter(|(_, (_, _, e))| counts(e));
         Graph::new(self.nodes.len(), edges.map(|(i, (from, to, _))| (*from, (*to, i))).collect())
@@ -63,7 +64,7 @@ impl Part {
     }
 }
 
-/// A shortest path from one of `starts` to a node with `is_goal`, as the numbers of its edges.
+/// A shortest path from one of `starts` to a node with `is_goal`, as the indices of its edges.
 pub(super) fn path(
     graph: &Graph<(usize, usize)>,
     starts: &[usize],
@@ -93,7 +94,7 @@ pub(super) fn path(
     None
 }
 
-/// Some circle of edges that `counts` accepts.
+/// A circle of edges for which `counts` returns true, if there is one.
 pub(super) fn any_circle(part: &Part, counts: impl Fn(&Edge) -> bool) -> Option<Chain> {
     let graph = part.graph(counts);
     let all = components(graph.len(), |v, i| graph.of(v).get(i).map(|(to, _)| Some(*to)));
@@ -104,14 +105,14 @@ pub(super) fn any_circle(part: &Part, counts: impl Fn(&Edge) -> bool) -> Option<
     part.circle(&graph, *through)
 }
 
-/// Some circle of a strongly connected part; it goes through a look ahead if the part has one.
+/// A circle of a strongly connected part; it contains a look-ahead if the part has one.
 pub(crate) fn some_circle(part: &Part) -> Chain {
     let graph = part.graph(|_| true);
     let next = part.edges.iter().position(|(_, _, e)| e.distance == Distance::Next);
     next.and_then(|i| part.circle(&graph, i)).unwrap_or_default()
 }
 
-/// The signs of the sums of distances around circles, each distance multiplied by `factor`.
+/// The signs of the sums of distances around circles; each distance is multiplied by `factor`.
 pub(super) fn sums(part: &Part, factor: i64) -> Sums {
     let ticks = |e: &Edge| match e.distance {
         Distance::Now => 0,
@@ -122,8 +123,8 @@ pub(super) fn sums(part: &Part, factor: i64) -> Sums {
     sums::sums(part.nodes.len(), &steps)
 }
 
-/// Whether every circle leads to earlier cycles. Distances are comparable if all looks ahead count ticks of one clock,
-/// and all looks back count ticks that are among them.
+/// Whether every circle leads to earlier cycles. Distances are comparable if all look-aheads count ticks of one clock,
+/// and all delays back count ticks that are among these.
 pub(crate) fn is_negative(deps: &Dependences<'_>, part: &Part) -> bool {
     let mut clock: Option<ClockId> = None;
     for (_, _, e) in part.edges.iter().filter(|(_, _, e)| e.distance == Distance::Next) {

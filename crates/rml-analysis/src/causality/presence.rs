@@ -1,4 +1,4 @@
-//! How the presence of a variable becomes known: a condition decides for each clock class.
+//! How the presence of a variable becomes known: one condition decides it for each class of variables.
 
 use rml_base::IndexVec;
 use rml_ir::flat::{By, ClassId, ClockClasses, Var};
@@ -6,7 +6,7 @@ use rml_ir::flat::{By, ClassId, ClockClasses, Var};
 use crate::clocks::ClockData;
 use crate::conditions::Conditions;
 
-/// What decides when a class is present.
+/// The condition that decides when a class is present.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Decider {
     /// The condition.
@@ -18,13 +18,13 @@ pub(super) struct Decider {
 /// The classes of a program.
 pub(super) struct Classes {
     classes: ClockClasses,
-    /// What decides each class; `None` for a class with an input, and for one that is present because the environment
-    /// asks for it.
+    /// The decider of each class; `None` for a class with an input, and for one that is present whenever the
+    /// environment asks for it.
     pub(super) decided_by: IndexVec<ClassId, Option<Decider>>,
 }
 
 impl Classes {
-    /// If several conditions decide a class, the one that its clock names is taken, else the first.
+    /// If several conditions decide a class, the one that its clock names is chosen, or else the first.
     pub(super) fn new(conditions: &Conditions<'_>) -> Classes {
         let classes = ClockClasses::new(conditions.flat);
         let mut decided_by: IndexVec<ClassId, Option<Decider>> = IndexVec::filled(None, classes.len());
@@ -47,7 +47,7 @@ impl Classes {
     }
 }
 
-/// Whether the clock of a variable is that of a sampling by a condition.
+/// Whether the clock of a variable is a sampling by that condition.
 fn is_named(conditions: &Conditions<'_>, v: Var, cond: Var) -> bool {
     let clocks = conditions.clocks;
     match clocks.clocks[clocks.of[v]] {

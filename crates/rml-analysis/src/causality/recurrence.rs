@@ -1,5 +1,4 @@
-//! Classifies a strongly connected part of the dependence graph: can it run, is it cut by conditions, or does it never
-//! end?
+//! Classifies a strongly connected part of the dependence graph: it can run, conditions cut it, or it never ends.
 
 use std::collections::BTreeSet;
 
@@ -14,13 +13,13 @@ use crate::conditions::Guard;
 use crate::sums::Sums;
 use rml_base::{Graph, components};
 
-/// The most conditions that are tried in the search for one that makes a circle within one cycle.
+/// The most conditions to try in the search for one under which a circle within one cycle exists.
 const CANDIDATES: usize = 64;
 
 /// The class of a part.
 #[derive(Clone, Debug)]
 pub(crate) enum Finding {
-    /// It can run as it is, in that direction.
+    /// It can run without a cut, in that direction.
     Runs(Direction),
     /// Conditions cut it.
     Cut(Proof),
@@ -30,11 +29,11 @@ pub(crate) enum Finding {
     Closed(Chain),
     /// A value needs itself within one cycle.
     Instantaneous(Chain),
-    /// A value needs itself within one cycle, but through conditions that may exclude each other.
+    /// A value needs itself within one cycle, but only through conditions that may exclude each other.
     Exclusive(Chain),
     /// It runs backward without end.
     Uncut(Chain),
-    /// Nothing is known, for this reason; and what to write so that something is.
+    /// Nothing is known: the reason, and the help.
     Unknown(&'static str, &'static str),
 }
 
@@ -62,7 +61,8 @@ pub(crate) fn classify(deps: &Dependences<'_>, part: &Part) -> Finding {
     if let Some(parts) = beside::separate(deps, part) {
         return Finding::Beside(parts);
     }
-    // With a last value everywhere and no way back, the end of a closed trace determines all.
+    // If all look-aheads have a last value and there are no delays back, the end of a closed trace determines all
+    // values.
     let backs = part.edges.iter().all(|(_, _, e)| e.distance != Distance::Past && !deps.is_post(e));
     match any_circle(part, |e| e.distance == Distance::Next) {
         Some(chain) if backs => Finding::Closed(chain),
@@ -70,7 +70,7 @@ pub(crate) fn classify(deps: &Dependences<'_>, part: &Part) -> Finding {
     }
 }
 
-/// A circle within one cycle.
+/// A circle within one cycle, as a finding.
 fn instantaneous(deps: &Dependences<'_>, part: &Part) -> Option<Finding> {
     let now = |e: &Edge| e.distance == Distance::Now;
     let certain = |e: &Edge| now(e) && e.only == Only::Always && e.eq.is_some();
@@ -84,8 +84,8 @@ fn instantaneous(deps: &Dependences<'_>, part: &Part) -> Option<Finding> {
     })
 }
 
-/// A circle of edges within one cycle for which a single condition has to hold, so that it certainly exists where that
-/// one does.
+/// A circle of edges within one cycle that requires at most one condition, so that it certainly exists in cycles in
+/// which that condition holds.
 fn consistent_circle(deps: &Dependences<'_>, part: &Part, found: &Chain) -> Option<Chain> {
     let mut guards: BTreeSet<Guard> = BTreeSet::new();
     for (_, _, e) in part.edges.iter().filter(|(_, _, e)| e.distance == Distance::Now) {
@@ -128,7 +128,7 @@ fn unconditional(deps: &Dependences<'_>, part: &Part) -> Option<Finding> {
     if let Some(finding) = two_ways(deps, part, always) {
         return Some(finding);
     }
-    // What is left without windows runs one way.
+    // Without windows, the remaining edges run in one direction.
     let endless = |e: &Edge| always(e) && !(e.distance == Distance::Next && windowed(e));
     let graph = part.graph(endless);
     let all = components(graph.len(), |v, i| graph.of(v).get(i).map(|(to, _)| Some(*to)));
@@ -158,11 +158,11 @@ fn unconditional(deps: &Dependences<'_>, part: &Part) -> Option<Finding> {
     closed.filter(|_| is_plain).map(Finding::Closed)
 }
 
-/// Circles without conditions on one clock, of which one goes ahead and one goes back, or one that goes as far back as
-/// ahead.
+/// Two circles without conditions on one clock of which one goes ahead and one goes back, or a circle that goes back as
+/// far as ahead.
 ///
 /// They exist only in cycles in which no window around their delays ends. Such cycles are assumed to exist if there is
-/// one end, or several that are inputs. Several ends that are computed might take turns, so that one holds in every
+/// a single end, or if all ends are inputs. Several computed ends might alternate, so that one of them holds in every
 /// cycle.
 pub(super) fn two_ways(
     deps: &Dependences<'_>,
@@ -183,7 +183,7 @@ pub(super) fn two_ways(
         .find_map(|set| opposed(deps, part, |i| counts(&part.edges[i].2) && within[i].is_subset(set)))
 }
 
-/// The edges that [`two_ways`] finds, by their numbers.
+/// The circles that [`two_ways`] searches for, among the edges whose indices `counts` accepts.
 fn opposed(deps: &Dependences<'_>, part: &Part, counts: impl Fn(usize) -> bool) -> Option<Finding> {
     let counted = part.edges.iter().enumerate().filter(|(i, _)| counts(*i));
     let graph = Graph::new(part.nodes.len(), counted.map(|(i, (from, to, _))| (*from, (*to, i))).collect());
@@ -213,7 +213,7 @@ fn opposed(deps: &Dependences<'_>, part: &Part, counts: impl Fn(usize) -> bool) 
     None
 }
 
-/// A circle through an edge ahead that shows both ways: from there to an edge back, and around.
+/// A circle through an edge ahead that shows both directions: from that edge to an edge back, and around.
 fn balanced(part: &Part, graph: &Graph<(usize, usize)>, next: usize) -> Option<Chain> {
     let is_past = |v: usize| graph.of(v).iter().any(|(_, i)| part.edges[*i].2.distance == Distance::Past);
     let mut chain = vec![next];

@@ -20,7 +20,7 @@ pub(crate) fn cut_name(conditions: &Conditions<'_>, ends: &[Guard], all: bool) -
     names.join(" and ")
 }
 
-/// A condition under a name that it has in the source, else as an expression.
+/// A guard with the name of its condition in the source, or else with the expression of the condition.
 fn guard_name(conditions: &Conditions<'_>, guard: Guard) -> String {
     let vars = &conditions.flat.vars;
     let of = |l: Guard| {
@@ -45,7 +45,7 @@ pub(super) fn span_of(deps: &Dependences<'_>, at: usize) -> Option<Span> {
     Some(conditions.defs[var].map_or(conditions.flat.vars[var].span, |eq| conditions.flat.equations[eq].span))
 }
 
-/// A value needs itself.
+/// The loop of a value that needs itself.
 pub(super) fn instantaneous(deps: &Dependences<'_>, part: &Part, chain: &Chain) -> Loop {
     let (start, value) = begin(deps, part, chain);
     Loop {
@@ -58,7 +58,7 @@ pub(super) fn instantaneous(deps: &Dependences<'_>, part: &Part, chain: &Chain) 
     }
 }
 
-/// Whether the condition of a strong transition is among what needs itself.
+/// Whether the condition of a strong transition is among the values that need themselves.
 fn is_strong(deps: &Dependences<'_>, part: &Part, chain: &Chain) -> bool {
     let named = |node: &Node| match node {
         Node::Value(var) => deps.conditions.flat.vars[*var].name.clone(),
@@ -68,7 +68,7 @@ fn is_strong(deps: &Dependences<'_>, part: &Part, chain: &Chain) -> bool {
     names.any(|name| name.ends_with(".unless"))
 }
 
-/// The variable with a name that a chain runs through, if there is only one.
+/// The named variable in a chain, if there is exactly one.
 fn only_named(deps: &Dependences<'_>, part: &Part, chain: &Chain) -> Option<Var> {
     let var = |i: &usize| match deps.node(part.nodes[part.edges[*i].1]) {
         Node::Value(var) => Some(var),
@@ -78,7 +78,7 @@ fn only_named(deps: &Dependences<'_>, part: &Part, chain: &Chain) -> Option<Var>
     named.next().filter(|_| named.next().is_none())
 }
 
-/// A recurrence runs backward without end.
+/// The error that a recurrence runs backward without end.
 pub(super) fn uncut(deps: &Dependences<'_>, part: &Part, chain: &Chain) -> Diagnostic {
     let (start, what) = beginning(deps, part, chain);
     let message = format!("{what} needs all later cycles: nothing cuts its recurrence through `post`");
@@ -90,7 +90,7 @@ pub(super) fn uncut(deps: &Dependences<'_>, part: &Part, chain: &Chain) -> Diagn
         .help(cut_help(deps, part, chain))
 }
 
-/// How to cut a recurrence, with the value that its `post` is of.
+/// The help that shows how to cut a recurrence, with the value whose `post` it contains.
 fn cut_help(deps: &Dependences<'_>, part: &Part, chain: &Chain) -> String {
     let flat = deps.conditions.flat;
     let nodes = chain.iter().map(|i| &part.edges[*i]).filter(|(_, _, edge)| edge.distance == Distance::Next);
@@ -98,7 +98,7 @@ fn cut_help(deps: &Dependences<'_>, part: &Part, chain: &Chain) -> String {
         Node::Value(var) => Some(&flat.vars[var]),
         Node::Presence(_) => None,
     });
-    // A value of a called node, `step_0.h`, has another name where its `post` stands.
+    // A value of a called node, such as `step_0.h`, has another name in the node that contains its `post`.
     let mut named = looked_at.filter_map(|var| Some((var.name.as_ref()?, var.ty.dtype)));
     let named = named.find(|(name, _)| !name.contains('.'));
     let cut = named.map_or_else(
@@ -115,7 +115,7 @@ fn cut_help(deps: &Dependences<'_>, part: &Part, chain: &Chain) -> String {
     format!("{cut}, or use `fby back` in a node called with `every end`")
 }
 
-/// A recurrence is cut only by the end of the trace.
+/// The warning that only the end of the trace cuts a recurrence.
 pub(super) fn closed_only(deps: &Dependences<'_>, part: &Part, chain: &Chain) -> Diagnostic {
     let (start, what) = beginning(deps, part, chain);
     let message = format!("{what} is known at the end of a closed trace only");
@@ -125,7 +125,7 @@ pub(super) fn closed_only(deps: &Dependences<'_>, part: &Part, chain: &Chain) ->
         .help("for a stream without end, call the node with `every end`, or cut the recurrence by `merge`")
 }
 
-/// An output has no value in the last cycle of a window, where it comes from a `post`.
+/// The error that an output has no value in the last cycle of a window because it comes from a `post`.
 pub(super) fn no_last_value(flat: &Flat, eq: Eq, output: Var) -> Diagnostic {
     let equation = &flat.equations[eq];
     let found = Diagnostic::error(
@@ -141,7 +141,7 @@ pub(super) fn no_last_value(flat: &Flat, eq: Eq, output: Var) -> Diagnostic {
     .help("write `k fby back x` in place of `post x`, which is `k` there, or choose another value where the window ends")
 }
 
-/// An output may have no value in the last cycle of a window.
+/// The reason for an output that may have no value in the last cycle of a window.
 pub(super) fn doubtful_last(flat: &Flat, post: Eq, output: Var) -> Reason {
     Reason {
         message: format!(
@@ -153,7 +153,7 @@ pub(super) fn doubtful_last(flat: &Flat, post: Eq, output: Var) -> Reason {
     }
 }
 
-/// Something cannot be decided before the program runs.
+/// The reason why something cannot be decided before the program runs.
 pub(super) fn reason(
     deps: &Dependences<'_>,
     part: &Part,
@@ -180,7 +180,7 @@ pub(super) fn unknown_clock(deps: &Dependences<'_>, edge: &Edge) -> Reason {
     }
 }
 
-/// Where a chain begins at a variable with a name, if there is one, and that variable, or the first one.
+/// The position at which a chain reaches a named variable, and that variable; the first variable if none has a name.
 fn begin(deps: &Dependences<'_>, part: &Part, chain: &Chain) -> (usize, Option<Var>) {
     let flat = deps.conditions.flat;
     let var = |i: &usize| match deps.node(part.nodes[part.edges[*i].0]) {
@@ -192,15 +192,15 @@ fn begin(deps: &Dependences<'_>, part: &Part, chain: &Chain) -> (usize, Option<V
     (start, chain.get(start).and_then(var))
 }
 
-/// Where a chain begins, and what a message calls it.
+/// The position at which a chain begins, and the name of its variable in messages.
 fn beginning(deps: &Dependences<'_>, part: &Part, chain: &Chain) -> (usize, String) {
     let (start, value) = begin(deps, part, chain);
     let what = value.map(|v| name(deps.conditions.flat, v));
     (start, what.unwrap_or_else(|| "a recurrence".to_owned()))
 }
 
-/// The steps of a chain, from one variable with a name to the next. Parts of expressions, which have no name, are left
-/// out, except between two steps in time.
+/// The steps of a chain, each from one named variable to the next. Parts of expressions, which have no name, are
+/// omitted except between two steps in time.
 fn steps(deps: &Dependences<'_>, part: &Part, chain: &Chain, start: usize) -> Vec<LoopStep> {
     let flat = deps.conditions.flat;
     let mut steps = Vec::new();
@@ -231,7 +231,7 @@ fn steps(deps: &Dependences<'_>, part: &Part, chain: &Chain, start: usize) -> Ve
     steps
 }
 
-/// The guards of a chain, in order: it is closed in the cycles where they all hold.
+/// The guards of a chain, in order: it is closed in the cycles in which they all hold.
 pub(super) fn guards(part: &Part, chain: &Chain) -> Vec<Guard> {
     let mut found = Vec::new();
     for i in chain {

@@ -1,11 +1,11 @@
 //! The proof that conditions cut a recurrence.
 //!
-//! The conditions divide time into segments; each one ends in a cycle where they hold. Every member of the recurrence
-//! is considered in four kinds of cycles: the first tick in its segment or a later one, and the last cycle of its
-//! segment or an earlier one. For each kind it is known whether an edge stays in the segment or leads to an earlier or
-//! a later one. The recurrence is well founded if no circle leads to a later segment, and if every circle within a
-//! segment runs one way. Then values can be computed segment by segment, and within a segment by one sweep after
-//! another.
+//! The conditions divide time into segments; each segment ends in a cycle in which they hold. Every member of the
+//! recurrence is considered in four kinds of cycles: the first tick in its segment or a later one, and the last cycle
+//! of its segment or an earlier one. For each kind it is known whether an edge stays in the segment or leads to an
+//! earlier or later one. The recurrence is well founded if no circle leads to a later segment, and if every circle
+//! within a segment runs in one direction. Then values can be computed segment by segment, and within a segment by one
+//! sweep after another.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -18,45 +18,46 @@ use super::part::{Part, is_negative};
 use crate::clocks::ClockId;
 use crate::conditions::Guard;
 
-/// Which way a recurrence runs.
+/// The direction in which a recurrence runs.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Direction {
     /// From the first cycle to the last.
     Forward,
     /// From the last cycle to the first.
     Backward,
-    /// Forward as a whole, with looks ahead.
+    /// Forward as a whole, with look-aheads.
     Mixed,
-    /// Both ways, or not known.
+    /// In both directions, or unknown.
     Unknown,
 }
 
-/// A part of a recurrence that runs one way.
+/// A part of a recurrence that runs in one direction.
 #[derive(Clone, Debug)]
 pub(crate) struct Sweep {
-    /// Positions of the graph.
+    /// The positions of its members in the graph.
     pub(crate) members: Vec<usize>,
     pub(crate) direction: Direction,
 }
 
-/// The proof that a recurrence is cut.
+/// The proof that conditions cut a recurrence.
 #[derive(Clone, Debug)]
 pub(crate) struct Proof {
     pub(crate) ends: Ends,
     pub(crate) sweeps: Vec<Sweep>,
-    /// The proofs for parts that run both ways within a segment and are cut there again.
+    /// The proofs for parts that run in both directions within a segment and are cut again there.
     pub(crate) nested: Vec<Proof>,
-    /// For each member, how many cycles later the wait for it begins, and how many ends of segments it takes.
+    /// For each member: the number of cycles after which its wait begins, and the number of ends of segments in the
+    /// wait.
     pub(crate) waits: Vec<(u64, u64)>,
     /// For each member, whether it may be present in the last cycle of a segment.
     pub(crate) at_last: Vec<bool>,
-    /// The windows around delays of the recurrence that never lead across the end of a segment.
+    /// The windows around delays of the recurrence that never reach across the end of a segment.
     pub(crate) within: BTreeSet<Window>,
     /// The clocks of delays whose next tick may be several segments later.
     pub(crate) jumping: BTreeSet<ClockId>,
 }
 
-/// An edge between members at positions: where it leads, and how many segments ahead (-1, 0 or 1).
+/// An edge between members at positions: its target, and the number of segments ahead (-1, 0 or 1).
 #[derive(Clone, Copy)]
 struct Leads {
     to: usize,
@@ -72,11 +73,11 @@ struct Segments<'d, 'a> {
     once: BTreeMap<ClockId, bool>,
 }
 
-/// A search for what cuts a part within segments.
+/// A search for conditions that cut a part within segments.
 pub(super) type Nested<'n> = &'n dyn Fn(&Part) -> Option<Proof>;
 
-/// Proves that `ends` cut a part. Whatever runs both ways within a segment has to be cut there again, which `nested`
-/// proves.
+/// Proves that `ends` cut a part. A piece that runs in both directions within a segment must be cut again there;
+/// `nested` proves that.
 pub(super) fn prove(deps: &Dependences<'_>, part: &Part, ends: &Ends, nested: Nested<'_>) -> Option<Proof> {
     let frame = deps.frames.get(&deps.conditions, ends, reference_clock(deps, part)?)?;
     let clocks: BTreeSet<ClockId> =
@@ -107,7 +108,7 @@ fn of_graph(graph: &Graph<Leads>, counts: impl Fn(&Leads) -> bool) -> Components
     components(graph.len(), |v, i| graph.of(v).get(i).map(|e| counts(e).then_some(e.to)))
 }
 
-/// Checks one strongly connected piece of the edges that stay in a segment or lead to a later one.
+/// Checks one strongly connected component of the edges that stay in a segment or lead to a later one.
 #[allow(clippy::too_many_arguments, reason = "two results that a struct would only wrap")]
 fn sweep(
     deps: &Dependences<'_>,
@@ -159,7 +160,7 @@ fn sweep(
     Some(())
 }
 
-/// Merges sweeps in the same direction that share members, and leaves every member in one sweep.
+/// Merges sweeps in the same direction that share members, so that each member is in one sweep.
 fn merged(mut sweeps: Vec<Sweep>) -> Vec<Sweep> {
     sweeps.sort_by_key(|s| std::cmp::Reverse(s.members.len()));
     let mut taken: BTreeMap<usize, usize> = BTreeMap::new();
@@ -185,7 +186,7 @@ fn merged(mut sweeps: Vec<Sweep>) -> Vec<Sweep> {
     merged
 }
 
-/// How long each member has to wait (see [`Proof::waits`]).
+/// The wait for each member (see [`Proof::waits`]).
 fn waits(segments: &Segments<'_, '_>, graph: &Graph<Leads>, all: &Components) -> Vec<(u64, u64)> {
     let mut crossings = vec![0_u64; all.members.len()];
     for (id, members) in all.members.iter().enumerate() {
@@ -205,7 +206,7 @@ fn waits(segments: &Segments<'_, '_>, graph: &Graph<Leads>, all: &Components) ->
         (u64::from(last > 0), (1 + before).max(last))
     };
     let own: Vec<(u64, u64)> = (0..segments.part.nodes.len()).map(wait).collect();
-    // That a member is absent is known with the conditions of its clock.
+    // The absence of a member is known together with the conditions of its clock.
     let nodes = &segments.part.nodes;
     let with_clock = |(v, own_wait): (usize, &(u64, u64))| {
         let chain = segments.deps.conditions.chain(segments.deps.clock(nodes[v]));
@@ -263,8 +264,8 @@ impl Segments<'_, '_> {
         }
     }
 
-    /// Of two ends of windows around a delay, neither need be known where the other holds. Where both hold, one is
-    /// needed still.
+    /// Whether an edge to the end of a window must be kept although the guard of another end excludes it. Of two ends
+    /// around a delay, neither is needed where the other holds; where both hold, one of them is still needed.
     fn is_left(&self, clock: ClockId, p: Position, edge: &Edge, unless: Guard) -> bool {
         let conditions = &self.deps.conditions;
         let window = self.deps.delay(edge).and_then(|(_, w)| w);
@@ -292,8 +293,8 @@ impl Segments<'_, '_> {
         }
     }
 
-    /// Leads to where a condition is needed in all cycles since the tick before. Those of the segment before count,
-    /// too: an end there restarts the delay.
+    /// Adds edges to a condition that is needed in all cycles since the previous tick. Cycles of the previous segment
+    /// are included, because an end there restarts the delay.
     fn before(&self, at: usize, p: Position, lead: &mut impl FnMut(Position, i8)) {
         let counted =
             self.deps.conditions.is_within(self.deps.clock(self.part.nodes[at]), self.frame.data.clock);
@@ -303,8 +304,8 @@ impl Segments<'_, '_> {
         POSITIONS.for_each(|q| lead(q, -1));
     }
 
-    /// Whether ends may come between two ticks of a clock, so that a delay on it jumps over them. It cannot if all ends
-    /// come in ticks of the clock itself.
+    /// Whether ends may come between two ticks of a clock, so that a delay on this clock jumps over them. That is
+    /// impossible if all ends come in ticks of the clock itself.
     fn jumps(&self, clock: ClockId) -> bool {
         let conditions = &self.deps.conditions;
         !self.frame.data.ends.iter().all(|l| conditions.is_within(conditions.clocks.of[l.cond], clock))
@@ -329,7 +330,7 @@ impl Segments<'_, '_> {
     }
 }
 
-/// The clock on which most of the edges to later cycles count.
+/// The clock on which most of the edges to later cycles are counted.
 fn reference_clock(deps: &Dependences<'_>, part: &Part) -> Option<ClockId> {
     let mut counts: BTreeMap<ClockId, usize> = BTreeMap::new();
     for (_, _, edge) in part.edges.iter().filter(|(_, _, e)| e.distance == Distance::Next) {

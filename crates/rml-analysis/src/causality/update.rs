@@ -2,7 +2,7 @@
 //!
 //! A parameter that is trained outside windows has a new value in each cycle. If the program looks ahead, the update
 //! may wait for a value of the next cycle, which is computed with the parameter and therefore waits for the update.
-//! If this happens in every run it is an error; if it depends on data, a warning.
+//! This is an error if it happens in every run, and a warning if it depends on data.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -16,12 +16,12 @@ use super::part::{Chain, Part, path};
 use super::recurrence::{Finding, always, classify, two_ways};
 use crate::clocks::ClockId;
 
-/// The most names on a path that are shown.
+/// The most names of a path that a message shows.
 const SHOWN: usize = 12;
-/// The most updates of which the shortest circle is searched for.
+/// The most updates for which the shortest circle is computed.
 const TRIED: usize = 64;
 
-/// The finding about a part with circles forward and backward in time at once, if they all run through updates of
+/// The finding about a part with circles that run both forward and backward in time, if they all run through updates of
 /// parameters.
 pub(super) fn too_late(deps: &Dependences<'_>, part: &Part) -> Option<LateUpdate> {
     let parameters = parameters(deps);
@@ -32,7 +32,7 @@ pub(super) fn too_late(deps: &Dependences<'_>, part: &Part) -> Option<LateUpdate
     Some(Late::of(part, &parameters, always)?.update(deps, part, true))
 }
 
-/// The finding about a part of which nothing is known, if all would be, were its parameters not updated in each cycle.
+/// The finding about an undecided part that would be decided if its parameters were not updated in each cycle.
 pub(super) fn perhaps_too_late(deps: &Dependences<'_>, part: &Part) -> Option<LateUpdate> {
     let (flat, conditions) = (deps.conditions.flat, &deps.conditions);
     let ahead: BTreeSet<ClockId> = part
@@ -41,7 +41,7 @@ pub(super) fn perhaps_too_late(deps: &Dependences<'_>, part: &Part) -> Option<La
         .filter(|(_, _, e)| e.distance == Distance::Next)
         .filter_map(|(_, _, e)| Some(deps.delay(e)?.0))
         .collect();
-    // One that is held over a window is on a clock of its own, that of the first cycles of windows.
+    // A parameter that is constant during a window has a clock of its own: the first cycles of windows.
     let mut parameters = parameters(deps);
     parameters.retain(|eq, _| {
         let own = conditions.chain(conditions.clocks.of[flat.equations[*eq].lhs]);
@@ -72,7 +72,7 @@ fn parameters<'a>(deps: &Dependences<'a>) -> Parameters<'a> {
     states.map(|(key, s)| (s.equation, &**key)).collect()
 }
 
-/// The parameter whose update an edge is.
+/// The parameter whose update an edge represents.
 fn parameter<'a>(parameters: &Parameters<'a>, e: &Edge) -> Option<&'a str> {
     let eq = e.eq.filter(|_| e.distance == Distance::Past)?;
     parameters.get(&eq).copied()
@@ -81,13 +81,13 @@ fn parameter<'a>(parameters: &Parameters<'a>, e: &Edge) -> Option<&'a str> {
 /// A circle through the update of a parameter.
 struct Late<'a> {
     key: &'a str,
-    /// Other parameters whose updates are on the way.
+    /// Other parameters whose updates are on the circle.
     others: Vec<&'a str>,
     chain: Chain,
 }
 
 impl<'a> Late<'a> {
-    /// A shortest one, through edges that count.
+    /// A shortest such circle, through edges for which `counts` returns true.
     fn of(part: &Part, parameters: &Parameters<'a>, counts: impl Fn(&Edge) -> bool) -> Option<Self> {
         let graph = part.graph(counts);
         let updates = part.edges.iter().enumerate();
@@ -123,18 +123,18 @@ impl<'a> Late<'a> {
     }
 }
 
-/// The update of a parameter that waits for what the parameter does in the next cycle, and so for itself.
+/// The update of a parameter that waits for an effect of the parameter in the next cycle, and therefore for itself.
 #[derive(Clone, Debug)]
 pub struct LateUpdate {
     key: String,
-    /// Other parameters whose updates are on the way.
+    /// Other parameters whose updates are on the circle.
     others: Vec<String>,
     reader: Option<Span>,
-    /// What looks ahead, and whether it is a `post`.
+    /// The place of the look-ahead, and whether it is a `post`.
     ahead: Option<(Span, bool)>,
-    /// The variables on the way.
+    /// The variables on the circle.
     names: Vec<String>,
-    /// Whether it waits in every run.
+    /// Whether the update waits for itself in every run.
     certain: bool,
 }
 
@@ -144,13 +144,13 @@ impl LateUpdate {
         &self.key
     }
 
-    /// Where the parameter is read, or else what looks ahead.
+    /// The place where the parameter is read, or else that of the look-ahead.
     pub fn place(&self) -> Option<Span> {
         self.reader.or(self.ahead.map(|(span, _)| span))
     }
 
-    /// The error or warning about it. `windows` says how the program runs the node of the parameter window by window;
-    /// it is empty if that is not known.
+    /// The error or warning about the update. `windows` shows how to run the node of the parameter window by window; it
+    /// is empty if that is unknown.
     pub fn diagnostic(&self, windows: &[String]) -> Diagnostic {
         let does = if self.certain { "waits" } else { "may wait" };
         let what = "for what the parameter does in the next cycle, and so for itself";
@@ -186,7 +186,7 @@ impl LateUpdate {
     }
 }
 
-/// The path from an update to what it needs ahead in time, and from there back to the parameter.
+/// The path from an update to a value ahead in time that it needs, and from there back to the parameter.
 fn way(part: &Part, graph: &Graph<(usize, usize)>, update: usize) -> Option<Chain> {
     let (from, to, _) = part.edges[update];
     let ahead = |v: usize| graph.of(v).iter().find(|(_, i)| part.edges[*i].2.distance == Distance::Next);

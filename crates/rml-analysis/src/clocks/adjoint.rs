@@ -13,7 +13,7 @@ use super::show::Names;
 
 impl Reporter<'_> {
     /// The error about an adjoint whose gradient or condition is present in other cycles than the adjoint expects, if
-    /// the arguments of the call are the only cause.
+    /// this is caused only by the arguments of the call.
     pub(super) fn of_call(&self, mismatch: &Mismatch) -> Option<Diagnostic> {
         self.off(mismatch).or_else(|| {
             let Kind::Sample(sample) = mismatch.kind else { return None };
@@ -22,7 +22,7 @@ impl Reporter<'_> {
         })
     }
 
-    /// The outermost adjoint on the way to a variable: the path of the instance, and what is called.
+    /// The outermost adjoint in the path of a variable: the path of the instance, and the name of the adjoint.
     fn adjoint_of(&self, v: Var) -> Option<(&str, &str)> {
         let path = self.flat.vars[v].name.as_deref()?;
         let mut end = 0;
@@ -36,7 +36,7 @@ impl Reporter<'_> {
         None
     }
 
-    /// The error about a gradient that is present in some cycles only, for an adjoint that expects one in every cycle.
+    /// The error that a gradient is present only in some cycles although its adjoint expects one in every cycle.
     fn some_cycles(&self, sample: Sample) -> Option<Diagnostic> {
         if self.truth(sample.cond) != Some(true) {
             return None;
@@ -64,7 +64,7 @@ impl Reporter<'_> {
         )
     }
 
-    /// The error about a condition that is present in more cycles than the outputs of the node.
+    /// The error that a condition is present in more cycles than the outputs of the node.
     fn condition_twice(&self, sample: Sample) -> Option<Diagnostic> {
         let (path, name) = self.adjoint_of(sample.var)?;
         if self.flat.vars[sample.var].name.as_deref()?.strip_prefix(path)? != ".bp" {
@@ -103,7 +103,7 @@ impl Reporter<'_> {
         path.into_iter().filter(|(cond, positive)| self.truth(*cond) != Some(*positive)).collect()
     }
 
-    /// A condition as it is written where the adjoint is called.
+    /// A condition as written where the adjoint is called.
     fn when(&self, names: &Names<'_>, cond: Var, positive: bool) -> String {
         self.sampling(names, cond, positive).replacen(" on ", "", 1)
     }

@@ -1,6 +1,6 @@
-//! Reduced ordered binary decision diagrams with hash-consing: two functions are equal iff their nodes are. Variables
-//! are numbered in the order of their first use; nothing depends on hashing order, so the same program gives the same
-//! nodes.
+//! Reduced ordered binary decision diagrams with hash-consing: two functions are equal if and only if their nodes are
+//! equal. Variables are numbered in the order of their first use. Nothing depends on the order of hashing, so the same
+//! program gives the same nodes.
 
 use indexmap::IndexMap;
 
@@ -8,7 +8,7 @@ use indexmap::IndexMap;
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub(super) struct Node(u32);
 
-/// The function that is never true.
+/// The function that is always false.
 pub(super) const FALSE: Node = Node(0);
 /// The function that is always true.
 pub(super) const TRUE: Node = Node(1);
@@ -16,13 +16,13 @@ pub(super) const TRUE: Node = Node(1);
 /// A variable of the diagrams.
 pub(super) type Atom = u32;
 
-/// Where a terminal stands in the order: after all variables.
+/// The position of terminals in the order: after all variables.
 const TERMINAL: Atom = Atom::MAX;
 
-/// How many variables a function may be nested over.
+/// The greatest depth of nesting of variables in a function.
 const DEPTH: usize = 1000;
 
-/// A store of diagrams with a limit.
+/// A store of diagrams with limited size.
 #[derive(Debug)]
 pub(super) struct Bdd {
     nodes: Vec<(Atom, Node, Node)>,
@@ -54,7 +54,7 @@ impl Bdd {
         Some(node)
     }
 
-    /// The function that is one variable. Variables are few, so they do not count against the limit.
+    /// The function of a single variable. There are few variables, so they do not count against the limit.
     pub(super) fn atom(&mut self, atom: Atom) -> Node {
         if let Some(known) = self.unique.get(&(atom, FALSE, TRUE)) {
             return *known;
@@ -66,7 +66,7 @@ impl Bdd {
         node
     }
 
-    /// `if c then t else e`; `None` beyond the limit.
+    /// `if c then t else e`; `None` if the limit is exceeded.
     pub(super) fn ite(&mut self, c: Node, t: Node, e: Node) -> Option<Node> {
         self.ite_within(c, t, e, DEPTH)
     }
@@ -120,7 +120,8 @@ impl Bdd {
         self.ite(a, not_b, b)
     }
 
-    /// At most `limit` of the ways in which a function is true: what each gives to the variables on its path, in order.
+    /// At most `limit` of the assignments for which a function is true: the values of the variables on a path, in
+    /// order.
     pub(super) fn ways(&self, node: Node, limit: usize) -> Vec<Vec<(Atom, bool)>> {
         let mut found = Vec::new();
         let mut stack = vec![(node, Vec::new())];
@@ -167,7 +168,7 @@ mod tests {
     fn equal_functions_are_one_node() {
         let mut bdd = Bdd::new(1000);
         let [a, b, c] = [0, 1, 2].map(|i| bdd.atom(i));
-        // a and (b or c) = (a and b) or (a and c), whatever the order of building.
+        // a and (b or c) = (a and b) or (a and c), in whatever order they are built.
         let b_or_c = bdd.or(b, c).unwrap();
         let left = bdd.and(a, b_or_c).unwrap();
         let (ab, ac) = (bdd.and(b, a).unwrap(), bdd.and(c, a).unwrap());

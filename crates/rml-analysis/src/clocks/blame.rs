@@ -1,4 +1,4 @@
-//! Explains a synchronisation error that a run met by the clocks of the program.
+//! Explains a synchronisation error of a run by the clocks of the program.
 
 use std::collections::BTreeSet;
 
@@ -13,34 +13,34 @@ use super::table::table;
 use super::values::values;
 use super::witness::Witness;
 
-/// What a run knows about a variable in one cycle.
+/// The fact that a run knows about a variable in one cycle.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Seen {
-    /// Nothing.
+    /// Nothing is known.
     Nothing,
-    /// It is absent.
+    /// The variable is absent.
     Absent,
-    /// It is present, but its value is not known or is not a truth value.
+    /// The variable is present, but its value is unknown or not a truth value.
     Present,
-    /// It is present with this truth value.
+    /// The variable is present with this truth value.
     Is(bool),
 }
 
-/// A synchronisation error that every run meets.
+/// A synchronisation error that occurs in every run.
 #[derive(Clone, Copy, Debug)]
 pub struct Meeting<'a> {
     /// The cycle in which streams disagree.
     pub cycle: u64,
-    /// The number of cycles after which every run has met it.
+    /// The number of cycles after which the error has occurred in every run.
     pub cycles: u64,
-    /// Variables that have to be present together and are not; empty if that is not known.
+    /// Variables that must be present together and are not; empty if they are unknown.
     pub together: &'a [Var],
-    /// What is known about each variable in that cycle.
+    /// The known fact about each variable in that cycle.
     pub seen: &'a IndexVec<Var, Seen>,
 }
 
 impl Meeting<'_> {
-    /// Adds to an error that every run meets it, and when.
+    /// Adds to an error that it occurs in every run, and when.
     #[must_use]
     pub fn remark(&self, error: Diagnostic) -> Diagnostic {
         let Meeting { cycle, cycles, .. } = self;
@@ -51,8 +51,8 @@ impl Meeting<'_> {
     }
 }
 
-/// The error that says which two clocks of a program disagree in a cycle, where each of them comes from, and how to
-/// correct it. `None` if the clocks are proved to agree, or if what is known about the cycle does not tell them apart.
+/// The error that says which two clocks of a program disagree in a cycle, where each comes from, and how to correct
+/// this. `None` if the clocks are proved to agree, or if the facts about the cycle do not distinguish them.
 ///
 /// Requires: `flat::verify`.
 pub fn blame(flat: &Flat, meeting: &Meeting<'_>) -> Option<Diagnostic> {

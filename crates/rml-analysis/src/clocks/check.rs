@@ -1,4 +1,4 @@
-//! Compares the constraints of every equation with the clocks of its variables.
+//! Compares the constraints of each equation with the clocks of its variables.
 
 use rml_base::Diagnostics;
 use rml_ir::flat::Flat;
@@ -27,7 +27,7 @@ pub(super) fn check(
     let mut errors = Diagnostics::new();
     for mismatch in mismatches.iter().filter(is_error) {
         match reporter.of_call(mismatch) {
-            // All values of the adjoint disagree then, for one reason.
+            // In this case, all values of the adjoint disagree for the same reason.
             Some(found) if errors.iter().any(|other| other.span() == found.span()) => {}
             Some(found) => errors.push(found),
             None => errors.push(reporter.error(mismatch)),
@@ -42,7 +42,7 @@ pub(super) fn check(
     Verdict::Dynamic(Diagnostics(mismatches.iter().map(|m| reporter.warning(m)).collect()))
 }
 
-/// Finds out which mismatches certainly occur for some inputs.
+/// Determines which mismatches certainly occur for some inputs.
 fn judge(flat: &Flat, inferred: &Inferred, values: &mut Values, mismatches: &mut [Mismatch]) {
     for mismatch in mismatches {
         let (a, b) = match mismatch.kind {

@@ -1,15 +1,16 @@
-//! What drives each variable, that is, decides when it is present: an input, a `when`, or a `merge` by a condition of
-//! another class. A variable that nothing drives is present in every cycle (CLOCK-2, CLOCK-3).
+//! The drivers of variables, which decide when they are present: an input, a `when`, or a `merge` by a condition of
+//! another class. A variable without a driver is present in every cycle (CLOCK-2, CLOCK-3).
 
 use rml_base::IndexVec;
 use rml_ir::flat::{By, ClockClasses, Flat, Var};
 
-/// What decides when a variable, and everything that equations force to be present with it, is present.
+/// The driver of a variable: it decides when the variable, and everything that equations force to be present with it,
+/// is present.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Driver {
-    /// Nothing.
+    /// No driver.
     Nobody,
-    /// Inputs alone.
+    /// Only inputs.
     Input,
     /// A sampling, a merge or a declared clock.
     Sampling,
@@ -27,7 +28,7 @@ pub(super) fn drivers(flat: &Flat) -> IndexVec<Var, Driver> {
             By::Input | By::Condition(_) | By::Backward(_) | By::Offer(_) => {}
         }
     }
-    // The declared clock of an input is a sampling, unless by a condition of its own class.
+    // The declared clock of an input is a sampling, unless its condition belongs to the same class.
     for input in &flat.inputs {
         let Some((cond, _)) = input.clock else { continue };
         let class = &mut of_class[classes.of(input.var)];

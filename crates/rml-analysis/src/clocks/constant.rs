@@ -1,14 +1,14 @@
-//! Constants compared by value, as far as that is cheap.
+//! Compares constants by value, where that is cheap.
 
 use rml_ir::flat::{ConstId, ConstKind, Flat};
 use rml_ir::{Data, Shape, Value};
 
-/// Two constants with the same key have the same value.
+/// The key of a constant; two constants with the same key have the same value.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub(crate) enum ConstKey {
-    /// All elements are one scalar, given by its bits (and which type they are of).
+    /// All elements are one scalar, given by its type and its bits.
     Uniform(Shape, u8, u64),
-    /// Only equal to itself.
+    /// A constant that is only equal to itself.
     Own(ConstId),
 }
 

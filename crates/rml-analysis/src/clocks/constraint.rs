@@ -4,17 +4,17 @@ use rml_base::Span;
 use rml_ir::flat::{Claim, Eq, Equation, Flat, Var};
 use rml_ir::{Sample, Synchrony};
 
-/// What an equation, or the declared clock of an input, asks for.
+/// The requirement of an equation, or of the declared clock of an input.
 #[derive(Clone, Debug)]
 pub(super) struct Constraint {
     /// The equation; `None` for a declared clock.
     pub(super) equation: Option<Eq>,
-    /// The place of a declared clock that has to be proved. Nothing is inferred from such a clock.
+    /// The place of a declared clock that must be proved. Nothing is inferred from such a clock.
     pub(super) claim: Option<Span>,
     pub(super) span: Span,
     /// The variable that the equation defines.
     pub(super) target: Var,
-    /// The variables from whose clocks that of the target follows.
+    /// The variables from whose clocks the clock of the target follows.
     pub(super) sources: Vec<Var>,
     /// Variables that are present together.
     pub(super) together: Vec<Var>,
@@ -22,8 +22,8 @@ pub(super) struct Constraint {
     pub(super) samples: Vec<Sample>,
 }
 
-/// The constraints of a program: one for each equation, in order, then one for the declared clock of each input, then
-/// one for each clock that is claimed of another variable.
+/// The constraints of a program: one for each equation, in order, then one for the declared clock of each input, and
+/// then one for each clock that is declared for another variable.
 pub(super) fn constraints(flat: &Flat) -> Vec<Constraint> {
     let equations = flat.equations.iter_enumerated().map(|(id, equation)| of_equation(id, equation));
     let declared = flat.inputs.iter().filter_map(|input| {
@@ -50,7 +50,7 @@ pub(super) fn constraints(flat: &Flat) -> Vec<Constraint> {
     equations.chain(declared).chain(claims).collect()
 }
 
-/// The constraint of an equation. Operands, or the condition, stand before the variable that is defined.
+/// The constraint of an equation. Operands, or the condition, come before the variable that is defined.
 fn of_equation(id: Eq, equation: &Equation) -> Constraint {
     let Synchrony { mut together, samples } = equation.synchrony();
     if !together.is_empty() {

@@ -1,7 +1,7 @@
-//! Inference of clock terms. A variable gets its term from the operands of its equation if possible, else from its uses
-//! (as constants and inputs without a declared clock do). Nothing is compared here. In a well-clocked program there is
-//! only one choice; in another one, the terms are chosen so that the disagreement shows in the equation whose operands
-//! disagree.
+//! Inference of clock terms. A variable gets its term from the operands of its equation if possible, and otherwise from
+//! its uses (like constants and inputs without a declared clock). Nothing is compared here. In a well-clocked program
+//! the terms are uniquely determined. In other programs, they are chosen such that the disagreement appears in the
+//! equation whose operands disagree.
 
 use std::collections::{BTreeSet, VecDeque};
 
@@ -15,16 +15,16 @@ use super::classes::{Driver, drivers};
 use super::constraint::Constraint;
 
 entity_id!(
-    /// A clock as it was derived.
+    /// A clock term: a clock as it was derived.
     TermId,
     "term"
 );
 
-/// A clock as it was derived; different terms may be the same clock.
+/// A clock as it was derived; different terms may denote the same clock.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(super) enum Term {
     Base,
-    /// Nothing decides it: it depends on itself.
+    /// A clock that depends only on itself, so that nothing decides it.
     Unknown(Var),
     On {
         parent: TermId,
@@ -33,16 +33,16 @@ pub(super) enum Term {
     },
 }
 
-/// Why a variable has its clock.
+/// The reason why a variable has its clock.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Origin {
-    /// Nothing drives it.
+    /// The variable has no driver.
     Nobody,
     /// It is an input without a declared clock.
     Input,
-    /// A constraint (by position) derives it from the clock of `from`.
+    /// A constraint (by its index) derives the clock from the clock of `from`.
     Constraint { constraint: usize, from: Var },
-    /// It depends on itself alone.
+    /// The clock depends only on itself.
     Itself,
 }
 
@@ -54,7 +54,7 @@ pub(super) struct Inferred {
     pub(super) origin: IndexVec<Var, Origin>,
     /// The variables in the order in which their clocks were found.
     pub(super) order: Vec<Var>,
-    /// The constraint that first made each sampled term.
+    /// For each sampled term: the constraint that first made it.
     pub(super) makers: IndexVec<TermId, Option<usize>>,
     ids: IndexMap<Term, TermId>,
 }
@@ -62,13 +62,13 @@ pub(super) struct Inferred {
 const BASE: TermId = TermId(0);
 
 impl Inferred {
-    /// The term of a sampling, which exists for every sampling of a constraint.
+    /// The term of a sampling; it exists for every sampling of a constraint.
     pub(super) fn sampled(&self, parent: TermId, sample: Sample) -> Option<TermId> {
         let term = Term::On { parent, cond: sample.cond, positive: sample.positive };
         self.ids.get(&term).copied()
     }
 
-    /// The root of a clock and the samplings from there on, outermost first.
+    /// The root of a clock, and the samplings from the root to the clock, outermost first.
     pub(super) fn path(&self, term: TermId) -> (TermId, Vec<(Var, bool)>) {
         let mut at = term;
         let mut path = Vec::new();
@@ -81,8 +81,8 @@ impl Inferred {
     }
 }
 
-/// Infers the clock terms of a program. The inputs `on_base` are assumed to be on the base clock; those that are
-/// sampled or merged otherwise get their clocks from their use wherever possible.
+/// Infers the clock terms of a program. The inputs `on_base` are assumed to be on the base clock. Other inputs that are
+/// sampled or merged get their clocks from their uses if possible.
 pub(super) fn infer(flat: &Flat, constraints: &[Constraint], on_base: &BTreeSet<Var>) -> Inferred {
     let mut inference = Inference::new(flat, constraints);
     inference.run(flat, on_base);
@@ -100,9 +100,9 @@ pub(super) fn infer(flat: &Flat, constraints: &[Constraint], on_base: &BTreeSet<
 
 struct Inference<'a> {
     constraints: &'a [Constraint],
-    /// The constraints that name a variable.
+    /// For each variable: the constraints that name it.
     naming: IndexVec<Var, Vec<usize>>,
-    /// Whether a variable is made of constants alone, so that its clock follows from its use.
+    /// Whether a variable is computed only from constants, so that its clock follows from its use.
     constant: IndexVec<Var, bool>,
     terms: IndexVec<TermId, Term>,
     ids: IndexMap<Term, TermId>,
@@ -110,14 +110,15 @@ struct Inference<'a> {
     of: IndexVec<Var, Option<TermId>>,
     origin: IndexVec<Var, Origin>,
     order: Vec<Var>,
-    /// Whether a variable is a delay, or a copy of one. Inference enters recurrences there.
+    /// Whether a variable is a delay, or a copy of one; there, inference enters recurrences.
     delayed: IndexVec<Var, bool>,
-    /// Constraints to try next, the most certain first: all sources have clocks; all have but delays; some have; some
-    /// variable has.
+    /// The constraints to try next, the most certain ones first: those whose sources all have clocks; then those in
+    /// which only delays lack clocks; then those in which some source has a clock; then those in which some variable
+    /// has one.
     ready: VecDeque<usize>,
     entered: BTreeSet<usize>,
     partly: BTreeSet<usize>,
-    /// Constraints in which a constant takes the clock of another variable.
+    /// Constraints in which a constant gets the clock of another variable.
     constants: BTreeSet<usize>,
     touched: BTreeSet<usize>,
 }
@@ -169,8 +170,8 @@ impl<'a> Inference<'a> {
             self.set(v, BASE, Origin::Input);
         }
         self.propagate();
-        // What is left depends on itself, unless an input says when it is present. A branch of a merge is the last
-        // guess.
+        // The remaining variables depend on themselves, unless an input determines when it is present. The branches of
+        // a merge are guessed last.
         for is_branch in [false, true] {
             for v in undeclared().filter(|v| branches.contains(v) == is_branch) {
                 if self.of[v].is_none() {
@@ -221,7 +222,7 @@ impl<'a> Inference<'a> {
         }
     }
 
-    /// Sets all clocks that follow from those that are known.
+    /// Sets all clocks that follow from known ones.
     fn propagate(&mut self) {
         loop {
             if let Some(at) = self.ready.pop_front() {
@@ -238,7 +239,7 @@ impl<'a> Inference<'a> {
         }
     }
 
-    /// Sets the clock of what a constraint defines.
+    /// Sets the clock of the variable that a constraint defines.
     fn forward(&mut self, at: usize) {
         let constraint = &self.constraints[at];
         let target = constraint.target;
@@ -302,7 +303,7 @@ impl<'a> Inference<'a> {
     }
 }
 
-/// Which variables come out of a delay, directly or through copies.
+/// Whether each variable is a delay, or a copy of one.
 fn delayed(flat: &Flat) -> IndexVec<Var, bool> {
     let mut result = IndexVec::filled(false, flat.vars.len());
     let mut copies: IndexVec<Var, Vec<Var>> = IndexVec::filled(Vec::new(), flat.vars.len());
@@ -322,7 +323,7 @@ fn delayed(flat: &Flat) -> IndexVec<Var, bool> {
     result
 }
 
-/// Which variables are constants, or operators on such alone.
+/// Whether each variable is a constant, or computed by operators only from constants.
 fn constants(flat: &Flat) -> IndexVec<Var, bool> {
     let mut uses: IndexVec<Var, Vec<Var>> = IndexVec::filled(Vec::new(), flat.vars.len());
     let mut missing: IndexVec<Var, usize> = IndexVec::filled(0, flat.vars.len());

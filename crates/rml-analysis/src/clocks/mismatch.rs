@@ -1,4 +1,4 @@
-//! Mismatches: equations that need two clocks to be equal which are not proved to be.
+//! Mismatches: equations that require two clocks to be equal that are not proved to be equal.
 
 use std::collections::BTreeSet;
 
@@ -11,33 +11,33 @@ use super::infer::{Inferred, Origin};
 use super::values::{Presence, Values};
 use super::witness::Witness;
 
-/// Two clocks that have to be equal because of an equation, and are not proved to be.
+/// Two clocks that an equation requires to be equal and that are not proved to be equal.
 #[derive(Clone, Debug)]
 pub(super) struct Mismatch {
-    /// By position.
+    /// The index of the constraint.
     pub(super) constraint: usize,
     pub(super) kind: Kind,
-    /// Whether it is certain; if so, where the two differ.
+    /// The conditions under which the two differ, if that certainly occurs.
     pub(super) witness: Option<Witness>,
 }
 
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Kind {
-    /// Two variables that have to be present together.
+    /// Two variables that must be present together.
     Together(Var, Var),
-    /// A variable that has to be present where a condition has a value.
+    /// A variable that must be present where a condition has a value.
     Sample(Sample),
 }
 
 /// The mismatches of a program.
 pub(super) struct Disagreements {
-    /// Those that do not follow from others, in the order of the program.
+    /// The mismatches that do not follow from others, in the order of the program.
     pub(super) told: Vec<Mismatch>,
     /// The others.
     pub(super) following: Vec<Mismatch>,
 }
 
-/// Finds all constraints that the clocks are not proved to meet.
+/// Finds all constraints that the clocks are not proved to satisfy.
 pub(super) fn disagreements(
     constraints: &[Constraint],
     inferred: &Inferred,
@@ -47,7 +47,7 @@ pub(super) fn disagreements(
 }
 
 impl Kind {
-    /// The variables that have to be present together.
+    /// The variables that must be present together.
     pub(super) fn present_together(self) -> Vec<Var> {
         match self {
             Kind::Together(a, b) => vec![a, b],
@@ -74,16 +74,16 @@ pub(super) fn clock(inferred: &Inferred, values: &Values, v: Var) -> Presence {
     values.presences[inferred.of[v]]
 }
 
-/// The clock that a sample asks for; `None` if it exceeds the limit of the diagrams.
+/// The clock that a sample requires; `None` if it exceeds the limit of the diagrams.
 pub(super) fn sampled(inferred: &Inferred, values: &Values, sample: Sample) -> Option<Presence> {
     let term = inferred.sampled(inferred.of[sample.cond], sample)?;
     Some(values.presences[term])
 }
 
 impl Checker<'_> {
-    /// Separates the mismatches that are reported from those that follow from them. A mismatch is not reported if its
-    /// clock was derived by a constraint that already has a reported mismatch. The first one in the order of derivation
-    /// is always reported.
+    /// Separates the mismatches that are reported from those that follow from them. A mismatch is not reported if one
+    /// of its clocks was derived by a constraint that already has a reported mismatch. The first mismatch in the order
+    /// of derivation is always reported.
     fn run(&self) -> Disagreements {
         let mut found: Vec<Mismatch> = Vec::new();
         for (at, constraint) in self.constraints.iter().enumerate() {
@@ -112,7 +112,7 @@ impl Checker<'_> {
         Disagreements { told, following }
     }
 
-    /// If a declared clock is wrong, mismatches of what uses the variable as if the clock were right are not reported.
+    /// If a declared clock is wrong, mismatches are not reported that only follow from its use as if it were correct.
     fn without_those_of_claims(&self, found: Vec<Mismatch>) -> (Vec<Mismatch>, Vec<Mismatch>) {
         let claimed = |m: &Mismatch| self.constraints[m.constraint].claim.is_some();
         let wrong: BTreeSet<Var> =
@@ -122,7 +122,7 @@ impl Checker<'_> {
         found.into_iter().partition(is_own)
     }
 
-    /// Whether the clock of a variable was derived from that of one of others, or is its own.
+    /// Whether the clock of a variable was derived from the clock of one of `others`, or the variable is one of them.
     fn owes_clock(&self, v: Var, others: &BTreeSet<Var>) -> bool {
         let mut v = v;
         while !others.contains(&v) {
@@ -132,8 +132,8 @@ impl Checker<'_> {
         true
     }
 
-    /// Whether the clock of a variable was derived by a constraint with a reported mismatch, other than the one in
-    /// question.
+    /// Whether the clock of a variable was derived by a constraint with a reported mismatch, other than the constraint
+    /// `at`.
     fn follows(&self, v: Var, at: usize, told: &BTreeSet<usize>) -> bool {
         let mut v = v;
         while let Origin::Constraint { constraint, from } = self.inferred.origin[v] {

@@ -1,17 +1,19 @@
 //! The clock of every variable: the set of cycles in which it is present.
 //!
-//! Lustre's calculus, with conditions compared by meaning: clock terms are inferred ([`infer`]), conditions become
-//! functions of atoms ([`values`]), and each equation is compared with the clocks of its variables ([`check`]).
+//! The calculus is that of Lustre, with conditions compared by meaning: clock terms are inferred ([`infer`]),
+//! conditions become functions of atoms ([`values`]), and each equation is compared with the clocks of its variables
+//! ([`check`]).
 //!
 //! Invariants, checked by [`verify`] unless the program is rejected:
 //! - **K1** every variable of the program has a clock.
-//! - **K2** clocks are interned: two variables have the same [`ClockId`] iff they are proved to be present together. In
-//!   a program that is proved to be synchronous, the clocks of every equation satisfy its primitive, so that a variable
-//!   is present exactly where the samplings of its clock hold.
+//! - **K2** clocks are interned: two variables have the same [`ClockId`] if and only if they are proved to be present
+//!   together. In a program that is proved to be synchronous, the clocks of every equation satisfy its primitive, so a
+//!   variable is present exactly where the samplings of its clock hold.
 //! - **K3** a parent comes before its children; the condition of a sampled clock is a `bool []` whose own clock is the
-//!   parent, and the first of those that are the same.
+//!   parent, and is the first of all equal conditions.
 //! - **K4** the base clock is the first.
-//! - **K5** `same` names the first variable of each set of equal ones, which has the same type and the same clock.
+//! - **K5** `same` names the first variable of each set of equal variables; all of them have the same type and the same
+//!   clock.
 
 use std::collections::BTreeSet;
 
@@ -48,21 +50,21 @@ entity_id!(
     "ck"
 );
 
-/// How a clock comes about.
+/// The definition of a clock.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum ClockData {
-    /// Every cycle.
+    /// The clock of all cycles.
     Base,
     /// The cycles of `parent` in which `cond` is `positive`.
     On {
         /// The clock of the condition.
         parent: ClockId,
-        /// The condition; one variable stands for all those that are proved equal to it.
+        /// The condition; one variable represents all those that are proved equal to it.
         cond: Var,
-        /// For which of its values.
+        /// The value of the condition.
         positive: bool,
     },
-    /// Not known before the program runs; each unknown clock has an id of its own.
+    /// A clock that is unknown before the program runs; each unknown clock has its own id.
     Unknown,
 }
 
@@ -73,12 +75,13 @@ pub struct Clocks {
     pub of: IndexVec<Var, ClockId>,
     /// All clocks.
     pub clocks: IndexVec<ClockId, ClockData>,
-    /// For each variable, the first one that is proved to be the same stream (itself, if there is none before it).
+    /// For each variable, the first variable that is proved to be the same stream (the variable itself if there is none
+    /// before it).
     pub same: IndexVec<Var, Var>,
 }
 
 impl Clocks {
-    /// The clock of every cycle.
+    /// The clock that ticks in every cycle.
     pub const BASE: ClockId = ClockId(0);
 
     /// Whether two variables are proved to be the same stream.
@@ -86,7 +89,7 @@ impl Clocks {
         self.same[a] == self.same[b]
     }
 
-    /// The samplings that lead from the root to a clock, outermost first: each condition with its value.
+    /// The samplings from the root to a clock, outermost first: each condition with its value.
     pub fn samplings(&self, clock: ClockId) -> Vec<(Var, bool)> {
         let mut path = Vec::new();
         let mut at = clock;
@@ -98,7 +101,7 @@ impl Clocks {
         path
     }
 
-    /// The clock under whose samplings a clock is: the base clock or an unknown one.
+    /// The root of a clock: the base clock or an unknown one.
     pub fn root(&self, clock: ClockId) -> ClockId {
         let mut at = clock;
         while let ClockData::On { parent, .. } = self.clocks[at] {
@@ -108,30 +111,30 @@ impl Clocks {
     }
 }
 
-/// What is known about the synchronisation of a program before it runs.
+/// The result of the synchronisation analysis of a program.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Verdict {
-    /// No inputs that respect their clocks give a synchronisation error.
+    /// No inputs on their declared clocks cause a synchronisation error.
     Synchronous,
-    /// Some inputs that respect their clocks give one: errors.
+    /// Some inputs on their declared clocks cause a synchronisation error; these are the errors.
     Rejected(Diagnostics),
-    /// Neither is proved; the simulator checks at run time. Warnings that say what could not be compared.
+    /// Neither is proved, so the simulator checks at run time. The warnings say what could not be compared.
     Dynamic(Diagnostics),
 }
 
-/// The clocks of a program and what follows from them.
+/// The clocks of a program, and the verdict.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ClockReport {
-    /// The clocks; those of a rejected program are what its equations say before the first disagreement.
+    /// The clocks; for a rejected program, they follow its equations up to the first disagreement.
     pub clocks: Clocks,
-    /// Whether they fit.
+    /// Whether the clocks are consistent.
     pub verdict: Verdict,
 }
 
 /// Infers the clocks of a program and checks them.
 ///
-/// An input without a declared clock gets the one that its use asks for (the branch of a `merge`), else the base clock;
-/// what nothing drives ticks in every cycle (CLOCK-3, CLOCK-7).
+/// An input without a declared clock gets the clock that its use requires (as the branch of a `merge`), or else the
+/// base clock. Variables without a driver tick in every cycle (CLOCK-3, CLOCK-7).
 ///
 /// Requires: `flat::verify`. Ensures: K1 to K5 for a program that is not rejected.
 pub fn clocks(flat: &Flat) -> ClockReport {
@@ -139,8 +142,8 @@ pub fn clocks(flat: &Flat) -> ClockReport {
     let constraints = constraint::constraints(flat);
     let (mut verdict, mut clocks) = assume(flat, &constraints, &BTreeSet::new());
     if let Verdict::Rejected(_) = verdict {
-        // What is wrong shows best where it arises if the inputs that are on the base clock are known to be from the
-        // start.
+        // Errors are shown best where they arise if inputs that turn out to be on the base clock are assumed so from
+        // the start.
         let inputs = flat.inputs.iter().filter(|i| i.clock.is_none()).map(|i| i.var);
         let on_base = inputs.filter(|v| clocks.of[*v] == Clocks::BASE).collect();
         let again = assume(flat, &constraints, &on_base);
@@ -161,8 +164,8 @@ pub fn clocks(flat: &Flat) -> ClockReport {
     ClockReport { clocks, verdict }
 }
 
-/// The verdict and the clocks under an assumption.
-/// The verdict of [`clocks`] if these inputs without a declared clock are present in every cycle.
+/// The verdict of [`clocks`] under the assumption that these inputs without a declared clock are present in every
+/// cycle.
 pub fn clocks_if_always(flat: &Flat, inputs: &BTreeSet<Var>) -> Verdict {
     assume(flat, &constraint::constraints(flat), inputs).0
 }

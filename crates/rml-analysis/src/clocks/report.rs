@@ -1,5 +1,5 @@
-//! Explains a disagreement: which two clocks have to be equal in an equation, where each of them comes from, and how to
-//! correct it.
+//! Explains a disagreement: which two clocks must be equal in an equation, where each of them comes from, and how to
+//! correct the program.
 
 use rml_base::codes::analysis::{CLOCK_DYNAMIC, CLOCK_MISMATCH};
 use rml_base::{Diagnostic, Span};
@@ -26,20 +26,20 @@ struct Side {
     term: TermId,
 }
 
-/// The label at the outermost call on the way to an equation, if both clocks that disagree in the equation come from
-/// outside that call.
+/// The label at the outermost call around an equation, if both clocks that disagree in the equation come from outside
+/// that call.
 pub const CALLED: &str = "called here with both clocks";
 
-/// Where a clock comes from.
+/// The origin of a clock.
 struct Reason {
     span: Span,
     text: String,
-    /// The path of the instance in which that stands.
+    /// The path of the instance that contains the origin.
     instance: String,
 }
 
 impl Reporter<'_> {
-    /// How variables are written in the report of a disagreement.
+    /// How variables are named in the report of a disagreement.
     fn names(&self, mismatch: &Mismatch) -> Names<'_> {
         Names::within(self.flat, &self.instance(mismatch).unwrap_or_default())
     }
@@ -150,7 +150,7 @@ impl Reporter<'_> {
             ),
         };
         let reasons: Vec<Reason> = sides.iter().filter_map(|side| self.reason(&names, side)).collect();
-        // What is said about an argument stands at the call already.
+        // For an argument, the call has a label already.
         let is_of_argument = constraint.claim.is_some_and(|span| span != constraint.span);
         let wrong_call = self.wrong_call(mismatch, &reasons).filter(|_| !is_of_argument);
         let mut diagnostic = diagnostic.label(constraint.span, remark);
@@ -189,8 +189,8 @@ impl Reporter<'_> {
         path.iter().fold(root, |text, (cond, positive)| text + &self.sampling(names, *cond, *positive))
     }
 
-    /// Where a clock comes from: the sampling that made it, else the input from which it was derived, else a variable
-    /// that nothing drives.
+    /// The origin of a clock: the sampling that made it, or else the input from which it was derived, or else a
+    /// variable without a driver.
     fn reason(&self, names: &Names<'_>, side: &Side) -> Option<Reason> {
         let clock = self.clock(names, side.term);
         if let Some(maker) = self.inferred.makers[side.term] {
@@ -225,7 +225,7 @@ impl Reporter<'_> {
         None
     }
 
-    /// The path of the instance that a constraint stands in; empty in the root.
+    /// The path of the instance that contains a constraint; empty in the root.
     fn instance_of(&self, constraint: &Constraint) -> String {
         let samples = constraint.samples.iter().map(|s| s.var);
         let mut vars = constraint.together.iter().copied().chain(samples).chain([constraint.target]);
@@ -233,12 +233,12 @@ impl Reporter<'_> {
         name.map_or("", around).to_owned()
     }
 
-    /// The instance that an equation stands in, unless it is the root.
+    /// The instance that contains an equation, unless it is the root.
     fn instance(&self, mismatch: &Mismatch) -> Option<String> {
         Some(self.instance_of(&self.constraints[mismatch.constraint])).filter(|path| !path.is_empty())
     }
 
-    /// The outermost call on the way to an equation inside which neither of the two clocks arises. That call is wrong.
+    /// The outermost call around an equation inside which neither of the two clocks arises. That call is wrong.
     fn wrong_call(&self, mismatch: &Mismatch, reasons: &[Reason]) -> Option<Span> {
         let mut instance = self.instance(mismatch)?;
         let mut wrong = None;
@@ -252,14 +252,14 @@ impl Reporter<'_> {
         wrong
     }
 
-    /// The condition of an adjoint on whose clock one side is.
+    /// The condition of an adjoint, if one side is on the clock of that condition.
     fn condition(&self, side: &Side) -> Option<Var> {
         let (_, path) = self.inferred.path(side.term);
         let is_bp = |v: &Var| self.flat.vars[*v].name.as_deref().is_some_and(|name| name.ends_with(".bp"));
         path.last().map(|(cond, _)| *cond).filter(is_bp)
     }
 
-    /// The error of a call of an adjoint that takes no gradient, as its condition is `false`, and is given one.
+    /// The error that a call of an adjoint is given a gradient although its condition is `false`.
     pub(super) fn off(&self, mismatch: &Mismatch) -> Option<Diagnostic> {
         let sides = self.sides(mismatch);
         let conditions = [self.condition(&sides[0])?, self.condition(&sides[1])?];
@@ -279,8 +279,8 @@ impl Reporter<'_> {
         )
     }
 
-    /// What is said if one side is where an adjoint propagates, and the other where another one does, and one of these
-    /// conditions is a constant.
+    /// The help if the two sides are on the clocks of the conditions of two adjoints, and one of these conditions is a
+    /// constant.
     fn conditions_differ(&self, names: &Names<'_>, sides: &[Side; 2]) -> Option<String> {
         let (a, b) = (self.condition(&sides[0])?, self.condition(&sides[1])?);
         let (first, second) = (self.truth(a), self.truth(b));
@@ -290,7 +290,7 @@ impl Reporter<'_> {
         let value =
             |truth: Option<bool>| truth.map_or_else(|| "a condition".to_owned(), |t| format!("`{t}`"));
         let (first, second) = (value(first), value(second));
-        // A gradient that another adjoint gives has a condition beside it.
+        // A gradient that another adjoint returns has a condition next to it.
         let adjoint = |v: Var, other: &str| {
             let name = self.flat.vars[v].name.as_deref()?;
             let (of, _) = name.split('.').next()?.strip_prefix("diff_")?.rsplit_once('_')?;
@@ -369,7 +369,7 @@ impl Reporter<'_> {
         "bring both to one clock, with `when` or `merge`".to_owned()
     }
 
-    /// The help for a `when` whose value is present only where its condition holds.
+    /// The help for a `when` whose value is already present only where its condition holds.
     fn sampled_already(&self, mismatch: &Mismatch, names: &Names<'_>) -> Option<String> {
         let Some(Rhs::When { value, cond, .. }) = self.rhs(mismatch) else { return None };
         let condition = self.sampling(names, *cond, true);
@@ -391,7 +391,7 @@ impl Reporter<'_> {
         Some(format!("`{value}` is present only where `{condition}` is true: leave out `when {condition}`"))
     }
 
-    /// A literal that a value is computed from, within its expression.
+    /// A literal from which a value is computed, within its expression.
     fn literal(&self, v: Var, depth: usize) -> Option<Var> {
         let depth = depth.checked_sub(1)?;
         let equation = self.flat.equations.iter().find(|e| e.lhs == v)?;
@@ -404,7 +404,7 @@ impl Reporter<'_> {
         unnamed.find_map(|v| self.literal(v, depth))
     }
 
-    /// The `merge` that was meant by an `if` of which a branch is sampled by the condition.
+    /// The `merge` that was meant by an `if`, if one of its branches is sampled by the condition.
     fn merged(&self, mismatch: &Mismatch, names: &Names<'_>) -> Option<String> {
         let Some(Rhs::If { cond, then, other }) = self.rhs(mismatch) else { return None };
         let is_constant =
@@ -428,7 +428,7 @@ impl Reporter<'_> {
         Some(format!("merge {} {} {}", names.operand_of(*cond), branch(*then, true), branch(*other, false)))
     }
 
-    /// What to write for a `merge` by a condition of which an operand is computed, not sampled.
+    /// The help for a `merge` by a condition if one operand is computed instead of sampled.
     fn unsampled(&self, by: Var, names: &Names<'_>) -> Option<String> {
         let found = self.flat.equations.iter().find_map(|e| match &e.rhs {
             Rhs::Merge { cond, on_true, on_false } if self.clocks.are_same(*cond, by) => {
@@ -453,7 +453,7 @@ impl Reporter<'_> {
         self.flat.equations.iter().any(is_sample)
     }
 
-    /// How to bring a variable to a slower clock.
+    /// The help to bring a variable to a slower clock.
     fn sample(&self, names: &Names<'_>, v: Var, path: &[(Var, bool)]) -> String {
         let whens = path
             .iter()
@@ -462,7 +462,7 @@ impl Reporter<'_> {
         let text = format!("sample `{}`: `{}{whens}`", names.of(v), names.operand_of(v));
         let is_constant = self.inferred.origin[v] != Origin::Input
             && self.flat.equations.iter().any(|e| e.lhs == v && matches!(e.rhs, Rhs::Const(_)));
-        // The condition itself, and what it samples elsewhere, keep the clock they have.
+        // The condition itself, and variables that it samples elsewhere, keep their clocks.
         let is_fixed = path.iter().any(|(cond, _)| self.clocks.are_same(*cond, v) || self.samples(v, *cond));
         match self.inferred.origin[v] {
             Origin::Input if is_fixed && path.iter().any(|(cond, _)| self.clocks.are_same(*cond, v)) => text,

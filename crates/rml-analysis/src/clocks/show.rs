@@ -6,11 +6,11 @@ use rml_ir::op::{Binary, Compare, Op};
 
 use super::{ClockData, ClockId, Clocks};
 
-/// How deep the expression of a variable without a name is written out.
+/// The greatest depth to which the expression of a variable without a name is written.
 const DEPTH: usize = 4;
 
 impl Clocks {
-    /// A clock as text: `base on end on not c`. A condition without a name is written out.
+    /// A clock as text: `base on end on not c`. A condition without a name is written as an expression.
     pub fn text(&self, flat: &Flat, clock: ClockId) -> String {
         let names = Names::new(flat);
         let mut text = match self.clocks[self.root(clock)] {
@@ -24,7 +24,7 @@ impl Clocks {
     }
 }
 
-/// A variable by its name, else by its expression, with full paths.
+/// A variable by its name, or else by its expression, with full paths.
 pub(crate) fn expression(flat: &Flat, v: Var) -> String {
     Names::new(flat).of(v)
 }
@@ -33,7 +33,7 @@ pub(crate) fn expression(flat: &Flat, v: Var) -> String {
 pub(super) struct Names<'a> {
     flat: &'a Flat,
     definition: IndexVec<Var, Option<Eq>>,
-    /// The instance whose variables are written without its path; the root's is empty.
+    /// The instance whose variables are written without its path; empty for the root.
     instance: String,
 }
 
@@ -43,7 +43,7 @@ impl<'a> Names<'a> {
         Self::within(flat, "")
     }
 
-    /// Writes the variables of an instance as they stand in its source.
+    /// Writes the variables of an instance as in its source.
     pub(super) fn within(flat: &'a Flat, instance: &str) -> Self {
         let mut definition = IndexVec::filled(None, flat.vars.len());
         for (eq, equation) in flat.equations.iter_enumerated() {
@@ -52,13 +52,13 @@ impl<'a> Names<'a> {
         Self { flat, definition, instance: instance.to_owned() }
     }
 
-    /// The name without the path, if the variable is one of the instance.
+    /// The name without the path, if the variable belongs to the instance.
     fn is_own<'n>(&self, name: &'n str) -> Option<&'n str> {
         let (path, own) = name.rsplit_once('.').unwrap_or(("", name));
         (path == self.instance).then_some(own)
     }
 
-    /// The variable among equal ones that reads best: one of the instance, else the first with a name.
+    /// The most readable of several equal variables: one of the instance, or else the first one with a name.
     pub(super) fn best(&self, equal: &[Var]) -> Option<Var> {
         let name = |v: &Var| self.flat.vars[*v].name.as_deref();
         let own = equal.iter().find(|v| name(v).is_some_and(|n| self.is_own(n).is_some()));
@@ -77,12 +77,12 @@ impl<'a> Names<'a> {
         format!(" on {}{}", if positive { "" } else { "not " }, self.operand(cond, DEPTH))
     }
 
-    /// A variable by its name, else by its expression.
+    /// A variable by its name, or else by its expression.
     pub(super) fn of(&self, v: Var) -> String {
         self.text(v, DEPTH)
     }
 
-    /// The same, in brackets if it has several parts.
+    /// The same, in parentheses if it has several parts.
     pub(super) fn operand_of(&self, v: Var) -> String {
         self.operand(v, DEPTH)
     }
@@ -97,7 +97,7 @@ impl<'a> Names<'a> {
         }
     }
 
-    /// The same, in brackets if it has several parts.
+    /// The same, in parentheses if it has several parts.
     fn operand(&self, v: Var, depth: usize) -> String {
         let text = self.text(v, depth);
         let is_call =
@@ -158,7 +158,7 @@ impl<'a> Names<'a> {
     }
 }
 
-/// The sign of an operator that stands between its operands.
+/// The sign of an infix operator.
 pub(super) fn infix(op: &Op) -> Option<&'static str> {
     Some(match op {
         Op::Binary(Binary::Add) => "+",

@@ -10,7 +10,7 @@ use super::infer::{Inferred, Term, TermId};
 use super::values::{Label, Presence, Values};
 use super::{ClockData, ClockId, Clocks};
 
-/// How many negations of a condition are taken off.
+/// The greatest number of negations that are removed from a condition.
 const MAX_NEGATIONS: usize = 100;
 
 /// Interns the clocks of all variables.
@@ -47,7 +47,7 @@ pub(super) fn table(flat: &Flat, inferred: &Inferred, values: &Values) -> Clocks
     Clocks { of, clocks, same }
 }
 
-/// For each variable that is a negation, what it negates.
+/// For each variable that is a negation, the variable that it negates.
 fn negations(flat: &Flat) -> IndexVec<Var, Option<Var>> {
     let mut result = IndexVec::filled(None, flat.vars.len());
     for equation in &flat.equations {

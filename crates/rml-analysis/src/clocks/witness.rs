@@ -1,9 +1,9 @@
 //! Proves that two clocks differ, by inputs that make them differ.
 //!
 //! An atom is *free* if inputs can make it true and can make it false: a bool input, a delay outside windows of
-//! something free, or a comparison of something that takes every value of its type. Consider one assignment of atoms
-//! that makes the clocks differ. If all its atoms are free, and no two of them depend on the same input in the same
-//! cycle, then some inputs produce this assignment.
+//! something free, or a comparison of a value that can be any value of its type. Consider an assignment of atoms that
+//! makes the clocks differ. If all its atoms are free, and no two of them depend on the same input in the same cycle,
+//! then some inputs produce this assignment.
 
 use std::cell::Cell;
 use std::collections::BTreeSet;
@@ -17,18 +17,18 @@ use super::bdd::{Atom, FALSE, Node, TRUE};
 use super::infer::Inferred;
 use super::values::Values;
 
-/// The most assignments that are tried.
+/// The most assignments to try.
 const WAYS: usize = 64;
-/// The most steps that are spent on finding out what is free.
+/// The most steps of the search for free atoms.
 const STEPS: usize = 20_000;
-/// The largest constant for which inputs are assumed to be on both sides of it.
+/// The greatest magnitude of a constant for which inputs are assumed to be both above and below it.
 const MODERATE: f64 = 1e15;
 
-/// The greatest distance from a cycle at which different cycles of an input are told apart.
+/// The greatest distance from a cycle at which different cycles of an input are distinguished.
 const REACH: i64 = 8;
 
-/// An input, and how many cycles later than the cycle in question it is read (earlier, if negative); `None` means in
-/// any cycle.
+/// An input, and how many cycles after the given cycle it is read (before it, if negative); `None` means that it may be
+/// read in any cycle.
 type Read = (Var, Option<i64>);
 
 /// Conditions with the values that make two clocks differ.
@@ -52,7 +52,7 @@ impl<'a> Witnesses<'a> {
         Self { flat, values, inferred, definition, steps: Cell::new(STEPS) }
     }
 
-    /// Values of conditions that make a function true and that inputs can bring about.
+    /// Values of conditions that make a function true and that some inputs produce.
     pub(super) fn find(&self, function: Node) -> Option<Witness> {
         let mut path = BTreeSet::new();
         let mut ways = self.values.bdd.ways(function, WAYS);
@@ -64,7 +64,7 @@ impl<'a> Witnesses<'a> {
         way.into_iter().map(|(atom, value)| Some((self.values.atoms[atom as usize]?, value))).collect()
     }
 
-    /// Whether inputs can give any values to all of these atoms at once.
+    /// Whether inputs can give any combination of values to all of these atoms.
     fn are_free(&self, atoms: &[Atom], path: &mut BTreeSet<Var>) -> bool {
         let mut used: BTreeSet<Read> = BTreeSet::new();
         atoms.iter().all(|atom| {
@@ -115,7 +115,7 @@ impl<'a> Witnesses<'a> {
         side(a, b) || side(b, a)
     }
 
-    /// Whether inputs can give a scalar nearly any value; with `exact`, every value.
+    /// Whether inputs can give almost any value to a scalar; with `exact`, every value.
     fn takes_all(&self, v: Var, exact: bool, path: &mut BTreeSet<Var>) -> bool {
         let is_num = self.flat.vars[v].ty.dtype == DType::Num;
         let Some(eq) = self.definition[v] else { return true };
@@ -146,7 +146,7 @@ impl<'a> Witnesses<'a> {
         free
     }
 
-    /// Whether a variable is a constant that is not very large, nor NaN.
+    /// Whether a variable is a constant that is neither very large nor NaN.
     fn is_moderate(&self, v: Var) -> bool {
         let Some(eq) = self.definition[v] else { return false };
         match &self.flat.equations[eq].rhs {
@@ -169,8 +169,8 @@ impl<'a> Witnesses<'a> {
         self.definition[v].is_some_and(is_const) && self.is_moderate(v)
     }
 
-    /// The inputs that a variable depends on in a cycle that is far from both ends of the trace. Through delays that
-    /// count every cycle and never restart, the cycle in which an input is read is known.
+    /// The inputs on which a variable depends in a cycle that is far from both ends of the trace. Through delays that
+    /// tick in every cycle and never restart, the cycle in which an input is read is known.
     fn inputs(&self, v: Var) -> BTreeSet<Read> {
         let mut seen = BTreeSet::from([(v, Some(0))]);
         let mut stack = vec![(v, Some(0))];
@@ -186,7 +186,7 @@ impl<'a> Witnesses<'a> {
         inputs
     }
 
-    /// The variables that the right side of a variable's equation reads.
+    /// The variables that `rhs`, the right side of the equation of `v`, reads.
     fn reads(&self, v: Var, rhs: &Rhs, at: Option<i64>) -> Vec<Read> {
         let presence = self.values.presences[self.inferred.of[v]];
         let counts_all = rhs.window().is_none() && presence.root.is_none() && presence.on == TRUE;
@@ -208,7 +208,7 @@ impl<'a> Witnesses<'a> {
     }
 }
 
-/// Whether two sets have no input in the same cycle.
+/// Whether no input is in both sets for the same cycle.
 fn apart(one: &BTreeSet<Read>, other: &BTreeSet<Read>) -> bool {
     one.iter().all(|&(v, at)| {
         let of_input = || other.range((v, None)..=(v, Some(i64::MAX))).map(|(_, other)| *other);

@@ -1,5 +1,5 @@
-//! When values are known: before the segment begins, or when it has ended. Both tables begin with all variables at all
-//! positions, and shrink until every entry follows from others.
+//! The positions at which values are known before the segment begins, or when it has ended. Both tables begin with all
+//! variables at all positions, and shrink until every entry follows from others.
 
 use std::collections::VecDeque;
 
@@ -12,7 +12,7 @@ use super::values::Values;
 use crate::clocks::ClockId;
 use rml_ir::{Position, Positions};
 
-/// For each variable, the positions at which its value is known by then.
+/// For each variable, the positions at which its value is known before the segment, and within it.
 pub(super) struct Known {
     pub(super) before: IndexVec<Var, Positions>,
     pub(super) within: IndexVec<Var, Positions>,
@@ -35,7 +35,7 @@ pub(super) fn known(scope: &Scope<'_, '_>, values: &Values, presence: &Presence)
     let mut search =
         Search { scope, values, presence, prompt, readers, known: Known { before: all(), within: all() } };
     search.shrink(false);
-    // If the ends of segments depend on later ticks, nothing is known by then.
+    // If the ends of segments depend on later ticks, nothing is known before or within them.
     let ends: Vec<Var> = scope.data.cut.ends.iter().map(|l| l.cond).collect();
     let own_clock = scope.conditions.chain(scope.data.clock);
     let ends_known = ends.iter().all(|e| presence.place[*e].is_within(search.known.within[*e]));
@@ -47,7 +47,7 @@ pub(super) fn known(scope: &Scope<'_, '_>, values: &Values, presence: &Presence)
     search.known
 }
 
-/// For each variable, those of which it is said when they are known by when it is known.
+/// For each variable, the variables whose entries depend on its entries.
 fn readers(scope: &Scope<'_, '_>) -> IndexVec<Var, Vec<Var>> {
     let mut readers: IndexVec<Var, Vec<Var>> = IndexVec::filled(Vec::new(), scope.conditions.flat.vars.len());
     for equation in scope.conditions.flat.equations.iter() {
@@ -91,8 +91,7 @@ struct Search<'s, 'c, 'a> {
 }
 
 impl Search<'_, '_, '_> {
-    /// Removes entries that do not follow from others, until all do: entries of the table `before` if that is set, else
-    /// of `within`.
+    /// Removes entries that do not follow from others, until all do. `before` selects the table: `before` or `within`.
     fn shrink(&mut self, before: bool) {
         let flat = self.scope.conditions.flat;
         let mut waiting: IndexVec<Var, bool> = IndexVec::filled(true, flat.vars.len());
@@ -116,7 +115,7 @@ impl Search<'_, '_, '_> {
         }
     }
 
-    /// Whether a variable is known before at a position, or never present there.
+    /// Whether a variable is known before the segment at a position, or never present at that position.
     fn before(&self, v: Var, p: Position) -> bool {
         !self.presence.place[v].contains(p) || self.known.before[v].contains(p)
     }
@@ -135,7 +134,7 @@ impl Search<'_, '_, '_> {
             || matches!(self.values.first[v][p.index()], Hold::Const(_))
     }
 
-    /// The operands on which a value depends at a position, for what is not a delay.
+    /// The operands of a value at a position, for values other than delays.
     fn operands(&self, rhs: &Rhs, p: Position) -> Vec<Var> {
         match rhs {
             Rhs::If { cond, then: a, other: b } | Rhs::Merge { cond, on_true: a, on_false: b } => {
@@ -207,7 +206,7 @@ impl Search<'_, '_, '_> {
             && (only_init || self.ends_within(window))
     }
 
-    /// Whether it is known within the segment which ticks of it a clock has.
+    /// Whether the ticks of a clock are known within the segment.
     fn ticks_within(&self, clock: ClockId) -> bool {
         self.scope.chain(clock).iter().all(|l| self.all_within(l.cond, Positions::ALL))
     }
@@ -264,7 +263,7 @@ impl Search<'_, '_, '_> {
                 && self.ends_within(window)
                 && ends.all(|e| self.scope.is_inside(e));
         }
-        // On sampled clocks, the ticks decide which cycle comes before, and whether a window ends there.
+        // On sampled clocks, the ticks determine the previous cycle, and whether a window ends there.
         let exact = |v: Var| self.scope.relation(v) == Relation::Same;
         let mut ends = window.into_iter().flat_map(|w| self.scope.ends_of(w));
         let ends_before = |e: Var| exact(e) && sources.same.iter().all(|q| self.before(e, q));

@@ -1,38 +1,39 @@
-//! What a scheduler needs to know about a flat program, in tables keyed by the ids of the program. The flat form itself
+//! Facts that a scheduler needs about a flat program, in tables keyed by the ids of the program. The flat form itself
 //! does not change.
 //!
 //! Time is divided into *segments*: by the windows of `every`, and by the conditions that cut recurrences. Each
-//! division has a clock, which is the smallest one that all its ends are on, and a table. The table says what is true
-//! of every variable at the ticks of that clock, separately for each [`Position`] of a tick in its segment. The first
-//! division is the trace: it has no ends, and all its ticks are in the middle.
+//! division has a clock, which is the smallest clock that contains all its ends, and a table. The table contains facts
+//! about every variable at the ticks of that clock, separately for each [`Position`] of a tick in its segment. The
+//! first division is the trace: it has no ends, and all its ticks are in the middle.
 //!
-//! Facts hold for runs without errors that begin with the initial states of the program or with states that such a run
-//! has left, for all segments that end within the trace. (The last segment may be cut short by the end of the trace,
-//! where a delay that looks ahead takes its initial value although the segment has not ended.)
+//! Facts apply to runs without errors that begin with the initial states of the program, or with states saved by such a
+//! run, and to all segments that end within the trace. (The end of the trace may cut the last segment short; then a
+//! delay that looks ahead has its initial value although the segment has not ended.)
 //!
 //! Invariants, checked by [`verify`] from the program and the clocks alone:
 //! - **A1** the first entry is the trace. Every window belongs to exactly one other entry, which ends where that window
 //!   or one around it does; no two entries have the same cut; all ends are on clocks within the clock of the entry. A
-//!   parent comes before its children, and where it ends they end.
-//! - **A2** no member of a forward recurrence needs a later tick of a member, and none of a backward one an earlier
-//!   tick; in a mixed one every circle leads back more ticks than ahead. In one that runs by smaller segments, no
-//!   member needs a member in a later one of these; what it needs in the same one is subject to A4 there.
+//!   parent comes before its children, and the children end wherever it ends.
+//! - **A2** no member of a forward recurrence needs a later tick of a member, and no member of a backward one needs an
+//!   earlier tick. In a mixed recurrence, every circle leads back more ticks than ahead. In a recurrence that runs by
+//!   smaller segments, no member needs a member in a later one of these; needs within one of them are subject to A4
+//!   there.
 //! - **A3** within one tick, no member of a forward, backward or mixed recurrence needs itself.
 //! - **A4** every circle of needs within a segment runs through members of one recurrence only.
 //! - **A5** a variable is present only at the positions of its *place*.
 //! - **A6** a *constant* variable has the same value at all ticks of a segment.
-//! - **A7** the value of a *slow* state changes at most once a segment, and only in a tick where all its guards hold.
-//!   (An added zero is no change, although it makes 0 of -0.)
-//! - **A8** a condition has one of its *truths* at each position.
-//! - **A9** a *hold* equals its source: a constant of the program, or a variable at the first or last tick of the same
-//!   segment.
-//! - **A10** a value known *before* the segment depends on nothing from its start on; one known *within* it depends on
-//!   nothing after its end. In other words, two runs that agree up to there, and whose segments end at the same ticks,
-//!   give the same value.
+//! - **A7** the value of a *slow* state changes at most once per segment, and only in a tick in which all its guards
+//!   hold. (Adding zero does not count as a change, although it turns -0 into 0.)
+//! - **A8** a condition has only values among its *truths* at each position.
+//! - **A9** a value with a *hold* is equal to the source of the hold: a constant of the program, or a variable at the
+//!   first or last tick of the same segment.
+//! - **A10** a value known *before* the segment does not depend on anything from the start of the segment on; a value
+//!   known *within* it does not depend on anything after its end. In other words, two runs that agree up to that point,
+//!   and whose segments end at the same ticks, have the same value.
 //!
 //! Each entry is proved from the entries of its operands in a single step. Together the steps prove A5 to A10 by
 //! induction over the order in which a run finds its values. That order may lead forward and backward in time; the
-//! steps are sound for both.
+//! steps are sound in both directions.
 
 use rml_base::{IndexVec, entity_id};
 use rml_ir::flat::{ConstId, Eq, Flat, Var, Window};
@@ -78,45 +79,45 @@ impl Segments {
 /// A way to divide time into segments: runs of ticks, each up to one where the cut holds.
 #[derive(Clone, PartialEq, std::cmp::Eq, Debug)]
 pub struct SegmentsData {
-    /// What ends a segment. The trace has no ends.
+    /// The condition that ends a segment. The trace has no ends.
     pub cut: CutData,
-    /// The clock whose ticks have positions.
+    /// The clock on whose ticks positions are defined.
     pub clock: ClockId,
-    /// The smallest segments around these, which end where these do; none for the trace.
+    /// The smallest segments around these, which end only where these end; none for the trace.
     pub parent: Option<Segments>,
-    /// The windows of `every` that end where these do; none if the cut is a condition.
+    /// The windows of `every` with these ends; none if the cut is a condition.
     pub windows: Vec<Window>,
 }
 
-/// What the value of a variable at one position is equal to.
+/// The value to which a variable at one position is equal.
 #[derive(Clone, Copy, PartialEq, std::cmp::Eq, Hash, Debug)]
 pub enum Hold {
-    /// Nothing: there it never has a value.
+    /// The variable has no value at this position.
     Nothing,
     /// A constant of the program.
     Const(ConstId),
-    /// The value of a variable at the first (last) tick of the same segment.
+    /// The value of a variable at the first (or last) tick of the same segment.
     At(Var),
-    /// Nothing known to be the same.
+    /// No equal value is known.
     Own,
 }
 
-/// What is known about one variable in the segments of one entry. Arrays are indexed by [`Position`].
+/// Facts about one variable in the segments of one entry. Arrays are indexed by [`Position`].
 #[derive(Clone, Copy, PartialEq, std::cmp::Eq, Debug)]
 pub struct VarFacts {
-    /// Where it may be present.
+    /// The positions at which it may be present.
     pub place: Positions,
-    /// If it is a condition: the values that it may have.
+    /// The values that it may have, if it is a condition.
     pub truths: [Truths; 4],
-    /// What it equals at the first tick of the segment.
+    /// The value to which it is equal, in terms of the first tick of the segment.
     pub first: [Hold; 4],
-    /// What it equals at the last tick of the segment.
+    /// The value to which it is equal, in terms of the last tick of the segment.
     pub last: [Hold; 4],
     /// Whether its value is the same at all ticks of a segment.
     pub constant: bool,
-    /// Where its value is known before the segment begins.
+    /// The positions at which its value is known before the segment begins.
     pub before: Positions,
-    /// Where its value is known when the segment has ended.
+    /// The positions at which its value is known when the segment has ended.
     pub within: Positions,
 }
 
@@ -127,56 +128,55 @@ pub struct RecData {
     pub segments: Segments,
     /// Its equations in order, each with the positions at which it takes part.
     pub members: Vec<(Eq, Positions)>,
-    /// In which order its members can be computed.
+    /// The order in which its members can be computed.
     pub order: Order,
 }
 
-/// In which order the members of a recurrence can be computed.
+/// The orders in which the members of a recurrence can be computed.
 #[derive(Clone, Copy, PartialEq, std::cmp::Eq, Hash, Debug)]
 pub enum Order {
     /// From the first tick of a segment to the last.
     Forward,
     /// From the last tick to the first.
     Backward,
-    /// Forward as a whole, with looks ahead.
+    /// Forward as a whole, with look-aheads.
     Mixed,
-    /// These smaller segments one after the other, such as a training loop by its windows. The recurrences of that
-    /// entry say in which order each of them runs.
+    /// One of these smaller segments after the other, such as a training loop by its windows. The recurrences of that
+    /// entry define the order within each of them.
     BySegments(Segments),
-    /// None that is known, as for equations that need each other within a tick through branches that exclude each
-    /// other.
+    /// No known order. For example, equations may need each other within a tick, in branches that exclude each other.
     Unknown,
 }
 
 /// A state that changes at most once a segment.
 #[derive(Clone, PartialEq, std::cmp::Eq, Debug)]
 pub struct SlowState {
-    /// The `fby` that holds it.
+    /// The `fby` that stores it.
     pub equation: Eq,
     /// The segments.
     pub segments: Segments,
-    /// Where it may change.
+    /// The positions at which it may change.
     pub place: Positions,
     /// Guards that hold in every tick in which it changes, unless the place already implies them. They come from its
-    /// clock, and from each `merge` or `if` whose other branch gives the old value back or adds zero to it.
+    /// clock, and from each `merge` or `if` whose other branch returns the old value or adds zero to it.
     pub guards: Vec<Guard>,
 }
 
 /// All facts.
 #[derive(Clone, Debug)]
 pub struct Facts {
-    /// The trace, then all other divisions of time, a parent before its children.
+    /// The trace, then all other divisions of time; parents come before children.
     pub segments: IndexVec<Segments, SegmentsData>,
-    /// For each of them, what is known about each variable.
+    /// For each division: the facts about each variable.
     pub tables: IndexVec<Segments, IndexVec<Var, VarFacts>>,
-    /// The recurrences of all of them.
+    /// The recurrences of all divisions.
     pub recurrences: IndexVec<Rec, RecData>,
     /// The slow states, each with the outermost segments in which it is known to change at most once.
     pub slow: Vec<SlowState>,
 }
 
 impl Facts {
-    /// The recurrences that an equation takes part in, in the segments of one entry.
+    /// The recurrences of an equation in the segments of one entry, each with the positions at which it takes part.
     pub fn recurrences_of(&self, segments: Segments, eq: Eq) -> impl Iterator<Item = (Rec, Positions)> {
         let of = move |(id, rec): (Rec, &RecData)| {
             let at = (rec.segments == segments).then(|| rec.members.binary_search_by_key(&eq, |m| m.0).ok());

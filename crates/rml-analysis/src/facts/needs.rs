@@ -1,5 +1,5 @@
-//! What each variable needs within a segment, position by position. Known values reduce the needs: a value that is
-//! constant there needs nothing, and one that equals another value at an edge of the segment needs only that.
+//! The values that each variable needs within a segment, position by position. Known facts reduce the needs: a constant
+//! needs nothing, and a value that is equal to another value at an edge of the segment needs only that value.
 
 use rml_base::EntityId;
 use rml_ir::flat::{Init, Rhs, Var, Window};
@@ -9,12 +9,12 @@ use super::scope::{Presence, Relation, Scope};
 use super::values::Values;
 use rml_ir::{Position, Positions};
 
-/// How far away in time something is needed.
+/// The distance in time at which something is needed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Step {
     /// At the same tick.
     Now,
-    /// At the tick before of the clock of a delay, or the tick after.
+    /// At the previous tick of the clock of a delay, or at the next one.
     Back,
     Ahead,
     /// At the first or last tick of the segment.
@@ -37,7 +37,7 @@ pub(super) struct Needs<'s, 'c, 'a> {
 }
 
 impl Needs<'_, '_, '_> {
-    /// The number of a variable at a position, among all of them.
+    /// The index of a variable at a position, among all variables and positions.
     pub(super) fn index(v: Var, p: Position) -> usize {
         4 * v.index() + p.index()
     }
@@ -121,7 +121,7 @@ impl Needs<'_, '_, '_> {
         if takes_init && let Some(Init::Stream(i)) = init {
             found.push(Need { var: *i, at: p, step: Step::Now });
         }
-        // Whether a window ends on the way has to be known, too.
+        // It must also be known whether a window ends between the two ticks.
         let ends: Vec<Var> = window.into_iter().flat_map(|w| self.scope.ends_of(w)).collect();
         for end in ends.into_iter().filter(|_| takes_init && !same.is_empty()) {
             if !forward {

@@ -1,7 +1,7 @@
 //! The flat form with its clocks and facts as text: `rml dump --after analyse`.
 //!
-//! The text is that of the flat form, which parses and runs, with remarks. Each entry stands in a line of its own
-//! before the equations, and below each equation stands what is known about its variable.
+//! The text is that of the flat form, which can be parsed and run, with the facts as comments. Each division of time,
+//! recurrence and slow state has a line before the equations; the facts about a variable are below its equation.
 //!
 //! ```text
 //! # segments seg1 end v1 in seg0          a segment ends where v1 is true
@@ -32,7 +32,7 @@ use crate::conditions::Guard;
 /// The program, its clocks and facts as text. [`flat::parse`] reads the program back.
 pub fn print(flat: &Flat, clocks: &Clocks, facts: &Facts) -> String {
     let mut out = String::new();
-    // Writing to a string does not fail.
+    // Writing to a string cannot fail.
     let _ = write_facts(&mut out, flat, clocks, facts);
     out
 }
@@ -167,7 +167,7 @@ fn remarks(v: Var, of: &VarFacts, is_trace: bool) -> Vec<String> {
     words
 }
 
-/// A word for what is true at some positions, or at all.
+/// A word for a fact that is true at some positions, or at all of them.
 fn part(at: Positions, place: Positions, word: &str, preposition: &str) -> Option<String> {
     match () {
         () if at.is_empty() => None,
@@ -176,7 +176,7 @@ fn part(at: Positions, place: Positions, word: &str, preposition: &str) -> Optio
     }
 }
 
-/// What the value equals elsewhere, each source with the positions.
+/// The values at other ticks to which a variable is equal, each source with the positions.
 fn holds(own: Var, of: &VarFacts) -> Vec<String> {
     let mut sources: Vec<(String, Positions)> = Vec::new();
     for p in of.place.iter() {

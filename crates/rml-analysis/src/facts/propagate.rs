@@ -1,5 +1,5 @@
-//! The values of conditions, and what values are equal to, by position. A work list grows both tables until they agree
-//! with all equations.
+//! The values of conditions, and equalities between values, by position. A work list extends both tables until they
+//! agree with all equations.
 
 use std::collections::VecDeque;
 
@@ -16,7 +16,7 @@ use super::truths::Truths;
 use super::values::Values;
 use crate::clocks::const_key;
 
-/// The tick that holds refer to.
+/// The tick to which holds refer.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Edge {
     First,
@@ -32,14 +32,14 @@ impl Hold {
         }
     }
 
-    /// What is still known about it in another segment.
+    /// The part of a hold that is valid in another segment.
     fn elsewhere(self) -> Hold {
         if let Hold::At(_) = self { Hold::Own } else { self }
     }
 }
 
-/// How often the search for holds is repeated. Each round begins with the variables that the one before found to equal
-/// nothing else.
+/// The most rounds of the search for holds. Each round begins with the variables that the previous round found to be
+/// equal to no other value.
 const ROUNDS: usize = 8;
 
 pub(super) fn values(scope: &Scope<'_, '_>) -> Values {
@@ -56,8 +56,8 @@ pub(super) fn values(scope: &Scope<'_, '_>) -> Values {
     let mut search = Search { scope, constants, values };
     converge(scope, &readers, |v| search.update_truths(v));
     for edge in [Edge::First, Edge::Last] {
-        // A variable that equals nothing else at the edge is a source from the start of the next round: what was taken
-        // for a constant before that was known is no obstacle then.
+        // A variable that is equal to no other value at the edge is a source from the start of the next round. Then
+        // variables that were treated as constants before this was known are no obstacle.
         let mut own = IndexVec::filled([false; 4], n);
         for _ in 0..ROUNDS {
             *search.table(edge) = IndexVec::filled([Hold::Nothing; 4], n);
@@ -76,7 +76,7 @@ pub(super) fn values(scope: &Scope<'_, '_>) -> Values {
     search.values
 }
 
-/// For each variable, those whose entries follow from its own.
+/// For each variable, the variables whose entries follow from its entries.
 fn readers(scope: &Scope<'_, '_>) -> IndexVec<Var, Vec<Var>> {
     let flat = scope.conditions.flat;
     let mut readers: IndexVec<Var, Vec<Var>> = IndexVec::filled(Vec::new(), flat.vars.len());
@@ -109,20 +109,20 @@ fn converge(scope: &Scope<'_, '_>, readers: &IndexVec<Var, Vec<Var>>, mut update
 
 struct Search<'s, 'c, 'a> {
     scope: &'s Scope<'c, 'a>,
-    /// The first constant with the same value.
+    /// For each constant, the first constant with the same value.
     constants: IndexVec<ConstId, ConstId>,
     values: Values,
 }
 
 impl Search<'_, '_, '_> {
-    /// Computes the truths of a variable from those of its operands; whether they changed.
+    /// Computes the truths of a variable from those of its operands; returns whether they changed.
     fn update_truths(&mut self, v: Var) -> bool {
         let truths = Position::ALL.map(|p| self.truth(v, p).and(self.scope.implied(v, p)));
         std::mem::replace(&mut self.values.truths[v], truths) != truths
     }
 
-    /// Computes what a variable equals from what its operands equal; whether that changed. It never becomes more than
-    /// it was.
+    /// Computes the holds of a variable from those of its operands; returns whether they changed. An entry never
+    /// becomes more specific than it was.
     fn update_holds(&mut self, edge: Edge, v: Var, own: [bool; 4]) -> bool {
         let old = self.table(edge)[v];
         let found = Position::ALL.map(|p| {
@@ -212,7 +212,8 @@ impl Search<'_, '_, '_> {
         self.scope.conditions.defs[v].is_some_and(|eq| self.scope.parameters[eq])
     }
 
-    /// Whether a run may begin with another value than the initial one: that of a checkpoint, perhaps of another node.
+    /// Whether a run may begin with another value than the initial one: the value in a checkpoint, perhaps of another
+    /// node.
     fn is_state(&self, v: Var) -> bool {
         self.scope.conditions.defs[v].is_some_and(|eq| self.scope.states[eq])
     }

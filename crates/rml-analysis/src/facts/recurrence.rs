@@ -52,7 +52,7 @@ fn by_equation(scope: &Scope<'_, '_>, members: &[usize]) -> Vec<(Eq, Positions)>
     of.into_iter().collect()
 }
 
-/// Finds out which recurrences of the segments around these run by them.
+/// Finds the recurrences of the surrounding segments that run by these segments.
 pub(super) fn run_by(
     scope: &Scope<'_, '_>,
     values: &Values,
@@ -68,8 +68,8 @@ pub(super) fn run_by(
     }
 }
 
-/// Whether no member of a recurrence needs a member in a later segment: each one ticks within segments, and its delays
-/// lead to the same or an earlier one.
+/// Whether no member of a recurrence needs a member in a later segment: each member ticks within segments, and its
+/// delays lead to the same segment or an earlier one.
 fn needs_nothing_later(scope: &Scope<'_, '_>, values: &Values, presence: &Presence, rec: &RecData) -> bool {
     let equations = &scope.conditions.flat.equations;
     let members: BTreeSet<Var> = rec.members.iter().map(|(eq, _)| equations[*eq].lhs).collect();
@@ -108,8 +108,8 @@ fn has_circle_now(edges: &[(usize, Need)]) -> bool {
     loops || components(len, |v, i| graph.of(v).get(i).copied().map(Some)).members.len() < len
 }
 
-/// Whether every circle leads back more ticks than ahead. Ticks are comparable if all steps ahead count on one clock,
-/// and that clock ticks wherever the clocks of the steps back do.
+/// Whether every circle leads back more ticks than ahead. Ticks are comparable if all steps ahead are counted on one
+/// clock, and that clock ticks wherever the clocks of the steps back tick.
 fn leads_back(scope: &Scope<'_, '_>, edges: &[(usize, Need)]) -> bool {
     let clock = |node: usize| -> ClockId { scope.clock(Var::from_index(node / 4)) };
     let mut ahead = edges.iter().filter(|(_, n)| n.step == Step::Ahead).map(|(v, _)| clock(*v));
@@ -131,7 +131,7 @@ fn leads_back(scope: &Scope<'_, '_>, edges: &[(usize, Need)]) -> bool {
     comparable && sums(len, &steps) == Sums::Negative
 }
 
-/// How many nodes the edges have, and the ends of each edge by numbers below that.
+/// The number of nodes that the edges connect, and the ends of each edge as indices below that number.
 fn numbered(edges: &[(usize, Need)]) -> (usize, Vec<(usize, usize)>) {
     let mut places: BTreeMap<usize, usize> = BTreeMap::new();
     let mut place = |node: usize| {

@@ -1,5 +1,5 @@
-//! One division of time, as the search for facts sees it: how each clock relates to the clock of the division, what its
-//! ends imply for other conditions, and from which ticks a delay may take its value.
+//! One division of time in the search for facts: how each clock relates to the clock of the division, what its ends
+//! imply for other conditions, and the ticks from which a delay may read its value.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,36 +15,36 @@ use super::truths::Truths;
 use crate::clocks::ClockId;
 use crate::conditions::{Conditions, Guard, Instant};
 
-/// A clock relative to that of the segments.
+/// The relation of a clock to the clock of the segments.
 #[derive(Clone, Copy, PartialEq, std::cmp::Eq, Debug)]
 pub(super) enum Relation {
-    /// The same.
+    /// The same clock.
     Same,
-    /// Some of its ticks.
+    /// A clock with some of its ticks.
     Finer,
-    /// Its ticks and others.
+    /// A clock with its ticks and others.
     Coarser,
-    /// Nothing is known.
+    /// An unknown relation.
     Other,
 }
 
-/// The ticks that a delay may take its value from, for one position of its own.
+/// The ticks from which a delay may read its value, for one position of the delay.
 #[derive(Clone, Copy, Default, Debug)]
 pub(super) struct Sources {
-    /// None: the initial value.
+    /// No tick: the delay may have its initial value.
     pub(super) init: bool,
-    /// Ticks of the same segment, at these positions.
+    /// The positions of possible ticks in the same segment.
     pub(super) same: Positions,
-    /// Ticks of earlier segments, at these positions.
+    /// The positions of possible ticks in earlier segments.
     pub(super) earlier: Positions,
-    /// Any ticks.
+    /// Whether any tick is possible.
     pub(super) anything: bool,
 }
 
-/// Where variables may be present.
+/// The positions at which variables may be present.
 pub(super) struct Presence {
     pub(super) place: IndexVec<Var, Positions>,
-    /// Whether a clock ticks at most once a segment.
+    /// Whether each clock ticks at most once per segment.
     pub(super) once: IndexVec<ClockId, bool>,
 }
 
@@ -52,16 +52,16 @@ pub(super) struct Scope<'c, 'a> {
     pub(super) conditions: &'c Conditions<'a>,
     pub(super) data: &'c SegmentsData,
     pub(super) is_trace: bool,
-    /// Whether an equation holds a trained parameter, whose initial value may be replaced by a loaded value.
+    /// Whether each equation is a trained parameter, whose initial value may be replaced by a loaded value.
     pub(super) parameters: IndexVec<Eq, bool>,
-    /// Whether a checkpoint may hold a value, by equation.
+    /// For each equation: whether a checkpoint may contain its value.
     pub(super) states: IndexVec<Eq, bool>,
     relations: IndexVec<ClockId, Relation>,
-    /// The values that conditions have at a position because of the ends. One condition stands for all those that are
+    /// The values that conditions have at a position because of the ends. One condition represents all those that are
     /// equal to it.
     implied: [BTreeMap<Var, bool>; 4],
     guards: IndexVec<Var, Option<Guard>>,
-    /// Whether a window ends wherever a segment does, by its ends.
+    /// For each window: whether its ends show that it ends wherever a segment does.
     covers: IndexVec<Window, bool>,
 }
 
@@ -108,7 +108,7 @@ impl<'c, 'a> Scope<'c, 'a> {
                 if self.relation(l.cond) == Relation::Same {
                     self.conditions.assume(&mut instant, l.negated());
                 } else {
-                    // What the end is made of may be present where the end is not.
+                    // The operands of the end may be present where the end is absent.
                     instant.known.insert(l.cond, !l.value);
                 }
             }
@@ -142,7 +142,7 @@ impl<'c, 'a> Scope<'c, 'a> {
         matches!(self.relation(v), Relation::Same | Relation::Finer)
     }
 
-    /// The conditions that sample a clock from that of the segments, innermost first.
+    /// The conditions that sample a clock from the clock of the segments, innermost first.
     pub(super) fn chain(&self, clock: ClockId) -> Vec<Guard> {
         let mut chain = self.conditions.chain(clock);
         if matches!(self.relations[clock], Relation::Same | Relation::Finer) {
@@ -152,13 +152,13 @@ impl<'c, 'a> Scope<'c, 'a> {
         chain
     }
 
-    /// Whether a condition has the value of another one at all its ticks, or the opposite one.
+    /// Whether a condition always has the same value as another one (true), or always the opposite value (false).
     pub(super) fn same_condition(&self, a: Var, b: Var) -> Option<bool> {
         let (a, b) = (self.guards[a]?, self.guards[b]?);
         (a.cond == b.cond).then_some(a.value == b.value)
     }
 
-    /// What the position says about a condition.
+    /// The values of a condition that a position permits.
     pub(super) fn implied(&self, v: Var, p: Position) -> Truths {
         let Some(l) = self.guards[v] else { return Truths::ANY };
         self.implied[p.index()].get(&l.cond).map_or(Truths::ANY, |value| Truths::of(*value == l.value))
@@ -191,7 +191,7 @@ impl<'c, 'a> Scope<'c, 'a> {
         window.is_some_and(|w| !self.ends_of(w).all(never))
     }
 
-    /// Where a delay takes its value from at a position.
+    /// The ticks from which a delay at a position may read its value.
     pub(super) fn sources(&self, values: &Values, lhs: Var, rhs: &Rhs, p: Position) -> Sources {
         let window = rhs.window();
         let exact = self.relation(lhs) == Relation::Same;
@@ -222,7 +222,7 @@ impl<'c, 'a> Scope<'c, 'a> {
         }
     }
 
-    /// Where variables may be present, given the values of conditions.
+    /// The positions at which variables may be present, given the values of conditions.
     pub(super) fn presence(&self, values: &Values) -> Presence {
         let clocks = self.conditions.clocks;
         let possible: Positions = if self.is_trace { Positions::MIDDLE } else { self.possible(values) };
@@ -239,7 +239,7 @@ impl<'c, 'a> Scope<'c, 'a> {
         Presence { place: clocks.of.iter().map(|ck| places[*ck]).collect(), once }
     }
 
-    /// The positions at which every end may have a value.
+    /// The positions at which all ends may have a value.
     fn possible(&self, values: &Values) -> Positions {
         let conds = || self.data.cut.ends.iter().map(|l| l.cond);
         let may = |p: &Position| {
@@ -258,7 +258,7 @@ impl<'c, 'a> Scope<'c, 'a> {
         single || place.is_empty() || self.chain(clock).iter().any(|l| self.holds_once(values, *l))
     }
 
-    /// Whether a condition is `v fby not v`, which is `v` at one tick only.
+    /// Whether a guard holds at one tick only, because the condition is of the form `v fby not v`.
     fn holds_once(&self, values: &Values, l: Guard) -> bool {
         let Some(l) = self.guards[l.cond].map(|c| Guard { cond: c.cond, value: c.value == l.value }) else {
             return false;

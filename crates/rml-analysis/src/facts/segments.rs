@@ -9,8 +9,8 @@ use crate::causality::{Causality, CutData, cut_name};
 use crate::clocks::{ClockData, ClockId, Clocks};
 use crate::conditions::{Conditions, Guard};
 
-/// The trace, the segments of all windows, and those of the conditions that cut recurrences: one entry for each cut,
-/// parents first.
+/// The trace, the segments of all windows, and those of the conditions that cut recurrences: one entry for each cut;
+/// parents come first.
 pub(super) fn segments(
     conditions: &Conditions<'_>,
     causality: &Causality,
@@ -36,7 +36,7 @@ pub(super) fn segments(
         let ends = in_order(&cut.ends);
         add(CutData { all: cut.all || ends.len() == 1, ends, window: None, name: cut.name.clone() });
     }
-    // Inner windows have more ends than those around them.
+    // Inner windows have more ends than the windows around them.
     found.sort_by_key(|s| if s.cut.all { 1 } else { s.cut.ends.len() });
     let trace = CutData { ends: Vec::new(), all: false, window: None, name: "the trace".to_owned() };
     let trace = SegmentsData { cut: trace, clock: Clocks::BASE, parent: None, windows: Vec::new() };
@@ -56,7 +56,7 @@ fn in_order(ends: &[Guard]) -> Vec<Guard> {
     ends.iter().copied().collect::<BTreeSet<_>>().into_iter().collect()
 }
 
-/// The smallest clock that all ends are on; `None` if one of their clocks is unknown.
+/// The smallest clock that contains all ends; `None` if one of their clocks is unknown.
 fn common_clock(conditions: &Conditions<'_>, ends: &[Guard]) -> Option<ClockId> {
     let clocks = conditions.clocks;
     let mut of = ends.iter().map(|l| clocks.of[l.cond]);

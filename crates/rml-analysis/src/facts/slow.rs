@@ -10,7 +10,7 @@ use super::{Segments, SlowState};
 use crate::conditions::Guard;
 use rml_ir::{Position, Positions};
 
-/// Adds the states of the program that are slow in these segments and not in those before.
+/// Adds the states of the program that are slow in these segments and not in the previous ones.
 pub(super) fn slow(
     scope: &Scope<'_, '_>,
     values: &Values,
@@ -44,20 +44,20 @@ fn slow_state(
         return None;
     }
     let updates = updates(scope, lhs, next);
-    // As they are written: what a condition is proved to be equal to may be known to hold in fewer places.
+    // The guards as written, because the condition in the canonical form may be known to hold in fewer places.
     let written: Vec<Guard> = guards.iter().chain(&updates).copied().collect();
     guards.extend(updates.iter().map(|l| scope.conditions.guard(l.cond, l.value)));
     let may = |p: &Position| written.iter().all(|l| values.truths[l.cond][p.index()].may(l.value));
     let place: Positions = presence.place[lhs].iter().filter(may).collect();
     let once = presence.once[clock] || place.is_edge();
-    // What the place says about a condition need not be said again.
+    // Guards that the place implies are omitted.
     let is_certain =
         |l: &Guard| place.iter().all(|p| values.truths[l.cond][p.index()].known() == Some(l.value));
     guards.retain(|l| !is_certain(l));
     once.then_some(SlowState { equation, segments: id, place, guards })
 }
 
-/// The value that leaves a state as it is.
+/// The value that leaves a state unchanged.
 #[derive(Clone, Copy, PartialEq, std::cmp::Eq)]
 enum Neutral {
     /// The state's value.
@@ -66,9 +66,8 @@ enum Neutral {
     Zero,
 }
 
-/// The guards of an update: where one of them does not hold, the next value of the state is the old one. In
-/// `merge c new old` and in `old + merge c change 0` that is `c`, and more guards may be found inside `new` and
-/// `change`.
+/// The guards of an update: if one of them does not hold, the next value of the state is the old one. For `merge c new
+/// old`, and for `old + merge c change 0`, a guard is `c`; more guards may be found inside `new` and `change`.
 fn updates(scope: &Scope<'_, '_>, state: Var, next: Var) -> Vec<Guard> {
     let conditions = scope.conditions;
     let mut guards = Vec::new();
@@ -118,7 +117,7 @@ fn is_zero(scope: &Scope<'_, '_>, v: Var) -> bool {
     }
 }
 
-/// The variable that copies and samples lead back to.
+/// The variable that is reached by following copies and samples back.
 fn source(scope: &Scope<'_, '_>, mut v: Var) -> Var {
     for _ in 0..scope.conditions.flat.equations.len() {
         v = match scope.conditions.rhs(v) {

@@ -1,16 +1,16 @@
 //! Sets of truth values.
 
-/// The set of values that a condition may have; it is empty where the condition is never known.
+/// The set of values that a condition may have; it is empty if the condition is never known.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Default, Debug)]
 pub struct Truths(u8);
 
 impl Truths {
     /// No value.
     pub const NONE: Truths = Truths(0);
-    /// Either value.
+    /// Both values.
     pub const ANY: Truths = Truths(0b11);
 
-    /// One value.
+    /// The set with one value.
     pub fn of(value: bool) -> Truths {
         Truths(if value { 0b10 } else { 0b01 })
     }
@@ -29,31 +29,31 @@ impl Truths {
         }
     }
 
-    /// Whether every value of this set is in the other one.
+    /// Whether this set is a subset of the other one.
     pub fn is_within(self, other: Truths) -> bool {
         self.0 & !other.0 == 0
     }
 
-    /// The values of either set.
+    /// The union of both sets.
     #[must_use]
     pub fn or(self, other: Truths) -> Truths {
         Truths(self.0 | other.0)
     }
 
-    /// The values of both sets.
+    /// The intersection of both sets.
     #[must_use]
     pub fn and(self, other: Truths) -> Truths {
         Truths(self.0 & other.0)
     }
 
-    /// What a function makes of each value.
+    /// The results of a function for all values.
     #[must_use]
     pub fn map(self, f: impl Fn(bool) -> bool) -> Truths {
         let values = [false, true].into_iter().filter(|v| self.may(*v));
         values.fold(Truths::NONE, |all, v| all.or(Truths::of(f(v))))
     }
 
-    /// What a function makes of each pair of values.
+    /// The results of a function for all pairs of values.
     #[must_use]
     pub fn map2(self, other: Truths, f: impl Fn(bool, bool) -> bool) -> Truths {
         let values = [false, true].into_iter().filter(|v| self.may(*v));

@@ -1,4 +1,4 @@
-//! What the search for facts has found about values so far.
+//! The facts about values that the search has found so far.
 
 use rml_base::IndexVec;
 use rml_ir::flat::Var;
@@ -6,7 +6,7 @@ use rml_ir::flat::Var;
 use super::Hold;
 use super::truths::Truths;
 
-/// For each variable, by position.
+/// The facts about each variable, by position.
 pub(super) struct Values {
     pub(super) truths: IndexVec<Var, [Truths; 4]>,
     pub(super) first: IndexVec<Var, [Hold; 4]>,

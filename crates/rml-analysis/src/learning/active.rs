@@ -1,4 +1,4 @@
-//! Dropout that is active where nothing is trained.
+//! Warns about dropout that is active although nothing is trained.
 
 use rml_base::Diagnostic;
 use rml_base::codes::analysis::ACTIVE_DROPOUT;
@@ -7,7 +7,7 @@ use rml_ir::normal::{Callee, Equation, Rhs};
 use super::Program;
 use super::view::{View, stream};
 
-/// The node of the library, and its input that says whether it is active.
+/// The node of the library, and its input that activates it.
 const DROPOUT: (&str, &str) = ("dropout", "training");
 
 /// The findings in a node of a program that trains nothing.

@@ -1,4 +1,4 @@
-//! Forecasts that are compared with a value which they are given.
+//! Warns about forecasts that are compared with a value which they were given.
 
 use indexmap::IndexSet;
 use rml_base::Diagnostic;
@@ -10,11 +10,12 @@ use super::Program;
 use super::labels::pair;
 use super::view::View;
 
-/// How deep delays of an input are searched for.
+/// The greatest depth of calls that are searched for delays of an input.
 const DEPTH: usize = 8;
 
-/// The findings in a node: losses of the library between what the adjoint of a node gives and an input of the same
-/// call, in the same cycle, of a node whose result depends on that input and that keeps it for later cycles.
+/// The findings in a node: a loss of the library compares the result of an adjoint with an input of the same call, in
+/// the same cycle. This is reported if the result of the differentiated node depends on that input, and the node also
+/// stores the input for later cycles.
 pub(super) fn findings(program: &Program<'_>, view: &View<'_>) -> Vec<Diagnostic> {
     let finding = |equation: &Equation| {
         let (compared, target) = pair(program, equation)?;
@@ -46,7 +47,7 @@ pub(super) fn findings(program: &Program<'_>, view: &View<'_>) -> Vec<Diagnostic
     view.node.equations.iter().filter_map(finding).collect()
 }
 
-/// Whether a node, or one that it calls, keeps the elements of a value for later cycles.
+/// Whether a node, or a node that it calls, stores the elements of a value for later cycles.
 fn is_delayed(program: &Program<'_>, id: NodeId, v: Var, depth: usize) -> bool {
     let Some(depth) = depth.checked_sub(1) else { return false };
     let node = &program.module.nodes[id];
@@ -99,7 +100,7 @@ fn passes(program: &Program<'_>, id: NodeId, v: Var, depth: usize) -> bool {
     node.outputs.iter().any(|output| reached.contains(output))
 }
 
-/// Whether the result of an operator has the elements of its operands, in other places.
+/// Whether the result of an operator consists of the elements of its operands.
 fn moves(op: &Op) -> bool {
     matches!(op.class(), Class::Identity | Class::Layout)
 }

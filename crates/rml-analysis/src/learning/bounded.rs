@@ -14,28 +14,29 @@ use super::view::View;
 /// An input that a loss of the library compares with a value whose range is known.
 #[derive(Clone, Debug)]
 pub struct Bounded {
-    /// The input.
+    /// The name of the input.
     pub input: Arc<str>,
-    /// The loss.
+    /// The name of the loss.
     pub loss: Arc<str>,
-    /// What gives the value.
+    /// The name of the function that returns the value.
     pub function: &'static str,
-    /// The least and the greatest value.
+    /// The least and the greatest value of the function.
     pub range: (f64, f64),
-    /// Where they are compared.
+    /// The place of the comparison.
     pub at: Span,
-    /// Where the function is applied.
+    /// The place where the function is applied.
     pub made: Span,
 }
 
-/// The inputs of the root that are compared with something bounded. `library` says whether a place is in the library.
+/// The inputs of the root that are compared with a value of known range. `library` returns whether a place is in the
+/// library.
 ///
 /// Requires: N1 to N6.
 pub fn bounded(module: &Module, library: &dyn Fn(Span) -> bool) -> Vec<Bounded> {
     let program = Program::new(module, library);
     let view = View::new(&program, module.root);
     let found = |equation: &Equation| {
-        // A class is no number to be reached.
+        // A class is not a number that a value could reach.
         let (compared, target) =
             pair(&program, equation).filter(|(_, target)| view.node.vars[*target].ty.is_num())?;
         let input = view.node.inputs().find(|input| input.var == target)?;

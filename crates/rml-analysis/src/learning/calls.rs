@@ -1,4 +1,4 @@
-//! Calls of nodes, and how the call of the adjoint in their place is written.
+//! Calls of nodes, and the text of the calls of their adjoints.
 
 use rml_ir::normal::{Callee, Eq, Formal, Node, NodeId, Rhs, Var};
 
@@ -17,7 +17,7 @@ pub(super) struct Call<'v> {
 }
 
 impl<'v> Call<'v> {
-    /// The call of a node that an equation is.
+    /// The call of a node, if an equation is one.
     pub(super) fn of(program: &'v Program<'_>, view: &'v View<'v>, eq: Eq) -> Option<Self> {
         match &view.node.equations[eq].rhs {
             Rhs::Call { callee: Callee::Node(_), .. } => Self::of_primal(program, view, eq),
@@ -25,7 +25,7 @@ impl<'v> Call<'v> {
         }
     }
 
-    /// The call of a node, or of its adjoint, as that of the node.
+    /// The call of a node or of its adjoint, as a call of the node.
     pub(super) fn of_primal(program: &'v Program<'_>, view: &'v View<'v>, eq: Eq) -> Option<Self> {
         let Rhs::Call { callee, args, statics, .. } = &view.node.equations[eq].rhs else { return None };
         let (Callee::Node(id) | Callee::Diff { node: id, order: 1 }) = callee else { return None };
@@ -43,12 +43,12 @@ impl<'v> Call<'v> {
         &self.args[..inputs.min(self.args.len())]
     }
 
-    /// Whether what it gives is a loss.
+    /// Whether its result is a loss.
     pub(super) fn is_loss(&self) -> bool {
         matches!(&self.callee.outputs[..], [one] if self.callee.vars[*one].name.as_deref() == Some(LOSS))
     }
 
-    /// The names of what it defines; what has none has that of the output.
+    /// The names of the variables that it defines; an unnamed variable gets the name of the output.
     pub(super) fn results(&self) -> impl Iterator<Item = String> + use<'_, 'v> {
         let lhs = &self.view.node.equations[self.eq].lhs;
         lhs.iter().zip(&self.callee.outputs).map(|(v, output)| {
@@ -68,20 +68,20 @@ impl<'v> Call<'v> {
         self
     }
 
-    /// The call of the node as it is written.
+    /// The text of the call of the node.
     pub(super) fn primal(&self) -> String {
         let left: Vec<String> = self.results().collect();
         format!("{} = {}({});", left.join(", "), self.callee.name, self.actuals().join(", "))
     }
 
-    /// The call of the adjoint in its place. The gradient of what is called `named` gets a name.
+    /// The text of the call of the adjoint in its place. The gradient of the argument `named` gets a name.
     pub(super) fn adjoint(&self, seed: &str, named: Option<&str>) -> String {
         let d = named.map(|name| format!("d{name}"));
         self.adjoint_with(("true", seed), named.zip(d.as_deref()))
     }
 
-    /// The same, with `bp` and the gradient that enters. The gradient of what is called as the first of `named` gets
-    /// the second one as its name.
+    /// The same, with `bp` and the entering gradient `seed`. `named` contains an argument and the name for its
+    /// gradient.
     pub(super) fn adjoint_with(&self, (bp, seed): (&str, &str), named: Option<(&str, &str)>) -> String {
         let mut left: Vec<String> = self.results().collect();
         let num = |v: Var| self.callee.vars[v].ty.is_num();
@@ -96,7 +96,7 @@ impl<'v> Call<'v> {
         format!("{} = diff_{}({});", left.join(", "), self.callee.name, actuals.join(", "))
     }
 
-    /// Static parameters and inputs as they are written.
+    /// The static parameters and inputs as text.
     fn actuals(&self) -> Vec<String> {
         let (mut statics, mut args) = (self.statics.iter(), self.args.iter());
         let actual = |formal: &Formal| {
@@ -110,7 +110,7 @@ impl<'v> Call<'v> {
         self.callee.formals.iter().map(actual).collect()
     }
 
-    /// An argument as it is written: a name, a literal, or what stands for another expression.
+    /// The text of an argument: a name, a literal, or a placeholder for another expression.
     pub(super) fn argument(&self, arg: Var) -> String {
         if let Some(name) = &self.view.node.vars[arg].name {
             return name.to_string();
@@ -122,7 +122,7 @@ impl<'v> Call<'v> {
         }
     }
 
-    /// The name that the result of a call within the arguments gets.
+    /// The name that the result of a nested call gets.
     fn nested(&self, arg: Var) -> String {
         let calls =
             self.view.node.equations.ids().filter(|eq| self.view.node.equations[*eq].lhs.contains(&arg));

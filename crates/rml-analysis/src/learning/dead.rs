@@ -1,4 +1,4 @@
-//! Gradients that enter where none can pass.
+//! Warns about gradients that enter where none can pass.
 
 use indexmap::IndexSet;
 use rml_base::codes::analysis as codes;
@@ -10,11 +10,11 @@ use super::seeds::LOSS;
 use super::view::{Adjoint, View};
 use super::{Program, closure};
 
-/// How far an operator without a gradient is searched for.
+/// The most operators to follow in the search for one without a gradient.
 const DEPTH: usize = 32;
 
-/// The findings in a node: an adjoint gets a gradient for outputs that depend on neither parameters nor inputs in a
-/// way that a gradient could take back.
+/// The findings in a node: the gradient of an adjoint enters only for outputs that do not depend differentiably on any
+/// parameter or input.
 pub(super) fn findings(program: &Program<'_>, view: &View<'_>) -> Vec<Diagnostic> {
     let free = free(program);
     let finding = |eq| {
@@ -34,8 +34,8 @@ pub(super) fn findings(program: &Program<'_>, view: &View<'_>) -> Vec<Diagnostic
     view.node.equations.ids().filter_map(finding).collect()
 }
 
-/// Which nodes have adjoints that the program writes itself, or call such a node or any adjoint: what their outputs
-/// pass back is up to the program.
+/// Whether each node contains calls of adjoints, or of nodes whose adjoints the program defines itself, directly or in
+/// nodes that it calls. It is up to the program what the outputs of such nodes pass back.
 fn free(program: &Program<'_>) -> IndexVec<NodeId, bool> {
     closure(
         program.module,
@@ -47,7 +47,7 @@ fn free(program: &Program<'_>) -> IndexVec<NodeId, bool> {
     )
 }
 
-/// What depends on parameters or inputs of a node in a way that a gradient could take back.
+/// The values that depend differentiably on parameters or inputs of a node.
 fn rooted(program: &Program<'_>, free: &IndexVec<NodeId, bool>, id: NodeId) -> IndexSet<Var> {
     let view = View::new(program, id);
     let inputs = view.node.inputs().map(|input| input.var);
@@ -82,7 +82,7 @@ fn told(program: &Program<'_>, view: &View<'_>, eq: Eq, call: &Adjoint<'_>, outp
     .help(format!("a number that is only to be reported needs no adjoint: call `{name}`"))
 }
 
-/// The last operator on the way to a value that lets no gradient pass.
+/// The last operator on the path to a value that lets no gradient pass.
 fn barrier(view: &View<'_>, v: Var, depth: usize) -> Option<(String, Span)> {
     let depth = depth.checked_sub(1)?;
     let at = view.equation(v)?;

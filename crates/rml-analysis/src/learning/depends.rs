@@ -1,4 +1,4 @@
-//! Which values depend on others.
+//! Dependences between values.
 
 use std::collections::BTreeMap;
 use std::rc::Rc;
@@ -10,11 +10,11 @@ use rml_ir::op::{Op, OpInfo, info};
 use super::Program;
 use super::view::View;
 
-/// By node and number of the input: which outputs a gradient could take back to the input.
+/// By node and index of an input: whether each output depends differentiably on the input.
 pub(super) type Through = BTreeMap<(NodeId, usize), Rc<[bool]>>;
 
-/// The values of a node whose gradients continue to one of these, themselves included: what depends on them, but for
-/// `stop_gradient` and what is no num.
+/// The values of a node through which gradients flow to one of the values in `from`, including these: the values that
+/// depend on them other than through `stop_gradient`, and only nums.
 pub(super) fn dependents(
     program: &Program<'_>,
     view: &View<'_>,
@@ -41,7 +41,7 @@ pub(super) fn passes(op: &Op) -> bool {
     op.surface().and_then(info).is_none_or(OpInfo::is_differentiable)
 }
 
-/// What an equation makes of a value that it reads.
+/// The values that an equation computes from a value that it reads, if gradients pass.
 fn step(program: &Program<'_>, view: &View<'_>, v: Var, eq: Eq) -> Vec<Var> {
     let equation = &view.node.equations[eq];
     let passes = match &equation.rhs {
@@ -61,7 +61,7 @@ fn step(program: &Program<'_>, view: &View<'_>, v: Var, eq: Eq) -> Vec<Var> {
     if passes { equation.lhs.clone() } else { Vec::new() }
 }
 
-/// The numbers of the outputs of a call that depend on an argument.
+/// The indices of the outputs of a call that depend on an argument.
 fn called(program: &Program<'_>, node: NodeId, args: &[Var], v: Var) -> impl Iterator<Item = usize> + use<> {
     let inputs = program.module.nodes[node].inputs().count();
     let reached = (0..inputs.min(args.len())).filter(|i| args[*i] == v).map(|i| through(program, node, i));
@@ -70,7 +70,7 @@ fn called(program: &Program<'_>, node: NodeId, args: &[Var], v: Var) -> impl Ite
     (0..outputs).filter(move |o| reached.iter().any(|reached| reached[*o]))
 }
 
-/// Which outputs of a node depend on an input.
+/// Whether each output of a node depends on an input.
 fn through(program: &Program<'_>, node: NodeId, input: usize) -> Rc<[bool]> {
     if let Some(known) = program.through.borrow().get(&(node, input)) {
         return Rc::clone(known);
@@ -82,7 +82,7 @@ fn through(program: &Program<'_>, node: NodeId, input: usize) -> Rc<[bool]> {
     found
 }
 
-/// All that a value is computed from in its node, itself included; what `without` defines is not looked behind.
+/// All values of the node from which a value is computed, including itself. The equation `without` is not followed.
 pub(super) fn sources(view: &View<'_>, v: Var, without: Eq) -> IndexSet<Var> {
     let mut found = IndexSet::from([v]);
     let mut at = 0;
@@ -97,12 +97,12 @@ pub(super) fn sources(view: &View<'_>, v: Var, without: Eq) -> IndexSet<Var> {
     found
 }
 
-/// All that depends on these within a set of values, in any way.
+/// All values of a set that depend in any way on these values.
 pub(super) fn within(view: &View<'_>, from: &[Var], all: &IndexSet<Var>) -> IndexSet<Var> {
     following(view, from, &|v| all.contains(&v))
 }
 
-/// All that depends on these, in any way.
+/// All values that depend in any way on these values.
 pub(super) fn followers(view: &View<'_>, from: &[Var]) -> IndexSet<Var> {
     following(view, from, &|_| true)
 }

@@ -1,4 +1,4 @@
-//! A node that evaluates a training, and learns meanwhile.
+//! Warns about a node that evaluates a training and also learns.
 
 use rml_base::Diagnostic;
 use rml_base::codes::analysis::EVALUATION_LEARNS;
@@ -9,7 +9,7 @@ use super::Program;
 use super::calls::Call;
 use super::view::View;
 
-/// The finding about a root that evaluates, if it updates parameters.
+/// The finding that a root which evaluates updates parameters.
 pub(super) fn finding(program: &Program<'_>) -> Option<Diagnostic> {
     let module = program.module;
     if !program.updates[module.root] {
@@ -23,7 +23,7 @@ pub(super) fn finding(program: &Program<'_>) -> Option<Diagnostic> {
         Some(Data::F32(_) | Data::F64(_)) | None => false,
     };
     let trains = |eq: &Eq| match node.equations[*eq].rhs.call() {
-        // A node of the program's own may have an input that says whether it learns, or how.
+        // A node of the program may have an input that says whether it learns, or how.
         Some((Callee::Node(id), args)) => program.updates[id] && !args.iter().any(is_off),
         Some((Callee::Diff { node: id, .. }, _)) => {
             program.parameters[id] && module.nodes[id].held == 0 && !view.is_off_at(*eq)

@@ -1,4 +1,4 @@
-//! Where a gradient goes, and with which sign.
+//! The path of a gradient through a node, and its sign.
 
 use indexmap::IndexSet;
 use rml_ir::normal::{Callee, Eq, NodeId, Rhs, Var};
@@ -13,28 +13,28 @@ pub(super) struct Carrier {
     pub(super) var: Var,
     /// Whether it is the gradient times a negative number.
     pub(super) flipped: bool,
-    /// Whether an optimiser with a rate of its own has scaled it.
+    /// Whether an optimiser with its own rate has scaled it.
     pub(super) scaled: bool,
 }
 
 impl Carrier {
-    /// The gradient itself.
+    /// The gradient itself, unscaled.
     pub(super) fn new(var: Var) -> Self {
         Self { var, flipped: false, scaled: false }
     }
 }
 
-/// What an optimiser does with a gradient.
+/// The effect of an optimiser on a gradient.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Optimiser {
-    /// Whether the parameter goes against it.
+    /// Whether it moves the parameter against the gradient.
     pub(super) flipped: bool,
-    /// Whether a rate of the optimiser's own decides how far.
+    /// Whether the optimiser's own rate determines the step.
     pub(super) scaled: bool,
 }
 
 impl Optimiser {
-    /// That of the program, if each update has the sign of the gradient, or each the other one, as far as one can see.
+    /// The effect of the program's optimisers, if all updates have the same known sign and scaling.
     pub(super) fn of(program: &Program<'_>) -> Option<Self> {
         let (mut rules, mut found) = (IndexSet::new(), None);
         let all = program.module.optimisers.iter().filter(|((rule, _), _)| rules.insert(*rule));
@@ -55,7 +55,7 @@ impl Optimiser {
     }
 }
 
-/// All values of a node that carry these gradients, themselves included.
+/// All values of a node that carry these gradients, including the gradients themselves.
 pub(super) fn carriers(
     program: &Program<'_>,
     view: &View<'_>,
@@ -64,7 +64,7 @@ pub(super) fn carriers(
     followed(program, view, from, &sign)
 }
 
-/// All values of a node that only rise, or only fall, with these.
+/// All values of a node that are monotonic in these values.
 pub(super) fn rising(
     program: &Program<'_>,
     view: &View<'_>,
@@ -76,10 +76,10 @@ pub(super) fn rising(
     })
 }
 
-/// Whether an operator turns the sign of an operand; nothing if the operand is not to be followed.
+/// Returns whether an operator flips the sign of an operand; `None` if the operand is not to be followed.
 type Sign = dyn Fn(&View<'_>, &Op, &[Var], Var) -> Option<bool>;
 
-/// All values of a node that are reached from these.
+/// All values of a node that can be reached from these values.
 fn followed(
     program: &Program<'_>,
     view: &View<'_>,
@@ -97,7 +97,7 @@ fn followed(
     found
 }
 
-/// What an equation that reads a carrier makes one of.
+/// The carriers that an equation computes from a carrier that it reads.
 fn step(program: &Program<'_>, view: &View<'_>, carrier: Carrier, eq: Eq, sign: &Sign) -> Vec<Carrier> {
     let equation = &view.node.equations[eq];
     let turned = |turn: Option<bool>| {
@@ -124,13 +124,13 @@ fn step(program: &Program<'_>, view: &View<'_>, carrier: Carrier, eq: Eq, sign: 
     }
 }
 
-/// Whether a call of an adjoint takes a value as a gradient.
+/// Whether a call of an adjoint uses a value as a gradient.
 pub(super) fn enters(call: &Adjoint<'_>, v: Var) -> bool {
     call.seeds().any(|(_, seed)| seed == v)
 }
 
-/// Whether an operator turns the sign of an operand; nothing if the result is not a positive or negative multiple of
-/// it, but for what is added.
+/// Whether an operator flips the sign of an operand; `None` if the result is not a positive or negative multiple of the
+/// operand, apart from added terms.
 fn sign(view: &View<'_>, op: &Op, args: &[Var], v: Var) -> Option<bool> {
     let first = args.first() == Some(&v);
     if matches!(
@@ -152,7 +152,8 @@ fn sign(view: &View<'_>, op: &Op, args: &[Var], v: Var) -> Option<bool> {
     None
 }
 
-/// What an optimiser of the library, or what clips gradients for one, makes of a gradient: sign and scale.
+/// The effect of a library optimiser, or of a node that clips gradients for one, on a gradient: its sign and whether it
+/// is scaled.
 fn passed(
     program: &Program<'_>,
     view: &View<'_>,
@@ -163,7 +164,7 @@ fn passed(
     stream(node, "do").filter(|at| args[*at] == carrier.var && (program.library)(node.span))?;
     match stream(node, "rate") {
         None => Some((carrier.flipped, carrier.scaled)),
-        // A rate that varies is taken to be positive.
+        // A rate that varies is assumed to be positive.
         Some(rate) => Some((carrier.flipped != view.number(args[rate]).is_some_and(|r| r < 0.0), true)),
     }
 }

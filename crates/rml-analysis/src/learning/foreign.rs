@@ -1,4 +1,4 @@
-//! Gradients that enter for another value than the one that they are the gradient of.
+//! Warns about gradients that enter for another value than the one of which they are the gradient.
 
 use rml_base::Diagnostic;
 use rml_base::codes::analysis::FOREIGN_GRADIENT;
@@ -11,8 +11,8 @@ use super::labels::pair;
 use super::own::{multiple_of, scaled};
 use super::view::{Adjoint, View};
 
-/// The findings in a node: a gradient enters an adjoint with parameters for one of its outputs, and it is what another
-/// adjoint gives for another one of its inputs, while that output is an input of the same adjoint.
+/// The findings in a node: the gradient that enters an adjoint with parameters for one of its outputs is computed by
+/// another adjoint as the gradient of a different argument, although that output is an argument of the other adjoint.
 pub(super) fn findings(program: &Program<'_>, view: &View<'_>) -> Vec<Diagnostic> {
     let live = |eq: Eq| view.adjoint(eq).filter(|call| !view.is_off(call)).map(|call| (eq, call));
     let calls: Vec<(Eq, Adjoint<'_>)> = view.node.equations.ids().filter_map(live).collect();
@@ -33,7 +33,7 @@ pub(super) fn findings(program: &Program<'_>, view: &View<'_>) -> Vec<Diagnostic
     found
 }
 
-/// A gradient that enters for an output of one adjoint, and another adjoint that may give it.
+/// A gradient that enters for an output of one adjoint, and another adjoint that may have computed it.
 struct Entry<'e> {
     at: Eq,
     taker: &'e Adjoint<'e>,
@@ -45,13 +45,13 @@ struct Entry<'e> {
 
 impl Entry<'_> {
     fn finding(&self, program: &Program<'_>, view: &View<'_>) -> Option<Diagnostic> {
-        // Minus the gradient of what is right is that of what is compared with it, for one.
+        // For example, the negative gradient of a target is the gradient of the value that is compared with it.
         let (given, negative) = scaled(view, self.seed);
         if negative {
             return None;
         }
         let (of, d) = self.giver.differentiated().find(|(_, d)| *d == given)?;
-        // What is computed from the output may pass its gradient on in the place of its own, as in rounding.
+        // A value computed from the output may pass its own gradient on as the output's gradient, as in rounding.
         if followers(view, &[self.output]).contains(&of) {
             return None;
         }

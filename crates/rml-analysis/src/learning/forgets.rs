@@ -1,4 +1,4 @@
-//! An optimiser that computes each value of a parameter without the value so far.
+//! Warns about an optimiser that computes each value of a parameter without the previous one.
 
 use rml_base::Diagnostic;
 use rml_base::codes::analysis as codes;
@@ -9,7 +9,7 @@ use super::Program;
 use super::depends::sources;
 use super::view::View;
 
-/// The finding about the program's own optimiser, if the next value of a parameter does not depend on the present one.
+/// The finding that the next value of a parameter does not depend on its present value in the program's own optimiser.
 pub(super) fn finding(program: &Program<'_>) -> Option<Diagnostic> {
     let id = *program.module.optimisers.values().next()?;
     let view = View::new(program, id);

@@ -1,4 +1,4 @@
-//! Losses of the library that compare a value with what is computed from it alone.
+//! Warns about losses of the library that compare a value with another one computed only from it.
 
 use rml_base::Diagnostic;
 use rml_base::codes::analysis::OWN_LABEL;
@@ -8,9 +8,9 @@ use super::Program;
 use super::seeds::LOSS;
 use super::view::{View, stream};
 
-/// Of a loss: the input that is compared, and the one that it is compared with.
+/// The names of two inputs of a loss: the compared value, and its target.
 const PAIRS: [(&str, &str); 2] = [("logits", "label"), ("o", "gt")];
-/// How deep the origins of a label are searched for.
+/// The greatest depth of the search for the origin of a label.
 const DEPTH: usize = 32;
 
 /// The findings in a node.
@@ -45,7 +45,7 @@ pub(super) fn findings(program: &Program<'_>, view: &View<'_>) -> Vec<Diagnostic
     view.node.equations.iter().filter_map(finding).collect()
 }
 
-/// What a loss of the library compares, and with what.
+/// The value that a loss of the library compares, and its target.
 pub(super) fn pair(program: &Program<'_>, equation: &Equation) -> Option<(Var, Var)> {
     let Rhs::Call { callee: Callee::Node(id) | Callee::Diff { node: id, .. }, args, .. } = &equation.rhs
     else {
@@ -58,7 +58,8 @@ pub(super) fn pair(program: &Program<'_>, equation: &Equation) -> Option<(Var, V
     Some((args[compared], args[label]))
 }
 
-/// Whether a value is computed from `from`, and from constants; nothing where it depends on something else.
+/// Whether a value is computed from `from`, and apart from that only from constants; `None` if it depends on something
+/// else.
 fn origin(view: &View<'_>, v: Var, from: Var, depth: usize) -> Option<bool> {
     if v == from {
         return Some(true);
@@ -83,7 +84,7 @@ fn origin(view: &View<'_>, v: Var, from: Var, depth: usize) -> Option<bool> {
     }
 }
 
-/// The inputs of the node that nothing reads, as they are written.
+/// The inputs of the node that are never read, by name.
 fn unread(view: &View<'_>) -> Vec<String> {
     let inputs = view.node.inputs().map(|input| input.var).filter(|v| !view.is_used(*v));
     inputs.filter_map(|v| Some(format!("`{}`", view.node.vars[v].name.as_deref()?))).collect()

@@ -1,4 +1,4 @@
-//! Two layers without a nonlinear function between them.
+//! Warns about two layers without a nonlinear function between them.
 
 use rml_base::Diagnostic;
 use rml_base::codes::analysis::LINEAR_LAYERS;
@@ -8,11 +8,11 @@ use rml_ir::op::Op;
 use super::Program;
 use super::view::{View, stream};
 
-/// A layer of the library that is linear in its input, but for a bias.
+/// The layer of the library that is linear in its input, apart from a bias.
 const LAYER: &str = "dense";
-/// The input of it.
+/// The name of its input.
 const INPUT: &str = "x";
-/// How deep the layer before is searched for.
+/// The greatest depth of the search for the previous layer.
 const DEPTH: usize = 8;
 
 /// The findings in a node.
@@ -22,7 +22,7 @@ pub(super) fn findings(program: &Program<'_>, view: &View<'_>) -> Vec<Diagnostic
         let first = before(program, view, input, DEPTH)?;
         let of = layer(program, &first.rhs)?;
         let size = |v: Var| view.node.vars[v].ty.shape.dims().last().copied().unwrap_or(1);
-        // A narrow layer between two wide ones is a product of low rank, which one layer is not.
+        // A narrow layer between two wide ones makes a product of low rank, which a single layer is not.
         let (outer, inner) = (equation.lhs.first()?, first.lhs.first()?);
         if size(*inner) < size(of).min(size(*outer)) {
             return None;
@@ -44,7 +44,7 @@ pub(super) fn findings(program: &Program<'_>, view: &View<'_>) -> Vec<Diagnostic
     view.node.equations.iter().filter_map(finding).collect()
 }
 
-/// What a call of a layer takes.
+/// The input of a call of a layer.
 fn layer(program: &Program<'_>, rhs: &Rhs) -> Option<Var> {
     let Rhs::Call { callee: Callee::Node(id), args, .. } = rhs else { return None };
     let callee = &program.module.nodes[*id];
@@ -52,7 +52,7 @@ fn layer(program: &Program<'_>, rhs: &Rhs) -> Option<Var> {
     args.get(input).copied()
 }
 
-/// The layer that computes a value, but for its clock and shape.
+/// The layer that computes a value, apart from changes of clock and shape.
 fn before<'m>(program: &Program<'_>, view: &View<'m>, v: Var, depth: usize) -> Option<&'m Equation> {
     let depth = depth.checked_sub(1)?;
     let equation = &view.node.equations[view.equation(v)?];

@@ -1,4 +1,5 @@
-//! Losses and draws of the library that are given probabilities instead of logits, or the logit of one class.
+//! Warns about losses and draws of the library that get probabilities instead of logits, or the logit of a single
+//! class.
 
 use rml_base::codes::analysis::NOT_LOGITS;
 use rml_base::{Diagnostic, Span};
@@ -10,11 +11,11 @@ use super::Program;
 use super::seeds::LOSS;
 use super::view::{View, stream};
 
-/// The input of a loss that takes the softmax or the sigmoid itself.
+/// The input of a loss that applies the softmax or the sigmoid itself.
 const LOGITS: &str = "logits";
-/// The input of a loss for the class that is right.
+/// The input of a loss for the correct class.
 const LABEL: &str = "label";
-/// Nodes that are no losses and take logits, with what becomes of probabilities there.
+/// Nodes other than losses that expect logits, with the effect of probabilities.
 const OTHERS: [(&str, &str); 4] = [
     ("categorical", DRAWN),
     ("categorical_log", DRAWN),
@@ -23,10 +24,10 @@ const OTHERS: [(&str, &str); 4] = [
 ];
 const DRAWN: &str =
     "the softmax of a softmax is nearly the same for all actions, so they are drawn nearly at random";
-/// How deep the operator that gives an argument is searched for.
+/// The greatest depth of the search for the operator that computes an argument.
 const DEPTH: usize = 32;
 
-/// The findings in a node, each operator once.
+/// The findings in a node; each operator is reported once.
 pub(super) fn findings(program: &Program<'_>, view: &View<'_>) -> Vec<Diagnostic> {
     let mut places: Vec<Span> = Vec::new();
     let finding = |equation: &Equation| {
@@ -57,10 +58,10 @@ pub(super) fn findings(program: &Program<'_>, view: &View<'_>) -> Vec<Diagnostic
     view.node.equations.iter().filter_map(finding).collect()
 }
 
-/// What a node takes for logits is the result of an operator that it takes itself.
+/// The warning that the logits of a node are the result of an operator that the node applies itself.
 fn twice(callee: &Node, span: Span, (op, at): (&str, Span), other: Option<&str>) -> Diagnostic {
     let name = &callee.name;
-    // A loss of truth values takes the sigmoid, any other one the softmax.
+    // A loss of truth values applies the sigmoid, other losses the softmax.
     let of_bool = stream(callee, LABEL).and_then(|place| callee.inputs().nth(place));
     let is_bool = of_bool.is_some_and(|input| callee.vars[input.var].ty.dtype == DType::Bool);
     let own_op = if is_bool { "sigmoid" } else { "softmax" };
@@ -84,13 +85,13 @@ fn twice(callee: &Node, span: Span, (op, at): (&str, Span), other: Option<&str>)
         .note(note)
 }
 
-/// Whether the last axis of the logits counts classes: a label has one axis less.
+/// Whether the last axis of the logits counts classes: then the label has one axis less.
 fn has_classes(view: &View<'_>, logits: Var, label: Var) -> bool {
     let rank = |v: Var| view.node.vars[v].ty.shape.rank();
     rank(logits) == rank(label) + 1
 }
 
-/// A softmax of one number is 1, whatever the number is.
+/// The warning that there is only one class: a softmax of one number is always 1.
 fn one_class(loss: &str, at: Span) -> Diagnostic {
     Diagnostic::warning(NOT_LOGITS, format!("`{loss}` gets the logit of a single class, so it is always 0"))
         .label(at, "the last axis of the logits has size 1")
@@ -99,7 +100,7 @@ fn one_class(loss: &str, at: Span) -> Diagnostic {
         .help("for numbers, take `mse(o[.., 0], y)`; for classes, give the last layer as many units as there are classes")
 }
 
-/// Where an operator is written whose result a variable is, but for its clock and shape.
+/// The place of the operator that computes a variable, apart from changes of clock and shape.
 pub(super) fn made_by(
     program: &Program<'_>,
     view: &View<'_>,
@@ -122,7 +123,7 @@ fn made_within(
     match &equation.rhs {
         Rhs::Apply { op, .. } if is_meant(op) => Some(equation.span),
         Rhs::When { value, .. } => made(*value),
-        // These leave the elements what they are.
+        // These keep the values of elements.
         Rhs::Apply { op: Op::Reshape { .. } | Op::Transpose { .. } | Op::Index { .. }, args, .. } => {
             made(*args.first()?)
         }

@@ -1,4 +1,4 @@
-//! A training that reports nothing.
+//! Warns about a training that reports nothing.
 
 use rml_base::Diagnostic;
 use rml_base::codes::analysis as codes;
@@ -8,7 +8,7 @@ use super::Program;
 use super::seeds::LOSS;
 use super::view::View;
 
-/// The finding about the root, if it trains, and none of its outputs is a number.
+/// The finding that the root trains and has no output that is a number.
 pub(super) fn finding(program: &Program<'_>) -> Option<Diagnostic> {
     let view = View::new(program, program.module.root);
     let node = view.node;

@@ -2,7 +2,7 @@
 //! still have their names.
 //!
 //! A parameter is updated where the adjoint of a node with parameters is called. A loss is an output called `loss`, of
-//! the library or of the program. The gradient that is passed for it is followed, with its sign, to the parameters and
+//! the library or of the program. The gradient that enters for it is followed, with its sign, to the parameters and
 //! through the program's optimiser.
 
 mod active;
@@ -37,27 +37,27 @@ use flow::Optimiser;
 pub use rates::learning_rates;
 use view::View;
 
-/// What the root of a program is for.
+/// The purpose of the root of a program.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Role {
     /// It is trained.
     Trains,
-    /// It evaluates what another node trains.
+    /// It evaluates a training of another node.
     Evaluates,
-    /// Neither is known.
+    /// Unknown.
     Runs,
 }
 
-/// What has to be known about a program to say what it learns.
+/// The facts about a program that the warnings need.
 struct Program<'m> {
     module: &'m Module,
     /// Whether a place is in the library.
     library: &'m dyn Fn(Span) -> bool,
-    /// Which nodes have parameters, in them or in what they call.
+    /// Whether each node has parameters, in itself or in nodes that it calls.
     parameters: IndexVec<NodeId, bool>,
-    /// Which nodes update parameters by a gradient, in them or in what they call.
+    /// Whether each node updates parameters by a gradient, in itself or in nodes that it calls.
     updates: IndexVec<NodeId, bool>,
-    /// What is known about how nodes pass values on.
+    /// Cached dependences of outputs on inputs of nodes.
     through: RefCell<Through>,
 }
 
@@ -71,18 +71,18 @@ impl<'m> Program<'m> {
     }
 }
 
-/// What has to be said about the learning of a program:
+/// The warnings about the learning of a program:
 ///
 /// - gradients of losses with the wrong sign, rates beyond all measure, and losses in the place of their gradients,
-/// - gradients of inputs that update parameters beside, parameters that the gradient does not reach, and gradients that
-///   enter where none can pass,
-/// - layers that follow each other without a nonlinear function, probabilities where a loss takes logits, labels that
-///   are computed from what they are compared with, and forecasts that know what they forecast,
+/// - gradients of inputs that also update parameters, parameters that no gradient reaches, and gradients that enter
+///   where none can pass;
+/// - layers that follow each other without a nonlinear function, probabilities in place of logits, labels that are
+///   computed from the values with which they are compared, and forecasts of known values;
 /// - dropout that is active where nothing is trained,
 /// - gradients that enter for another value than their own.
 ///
-/// Of a training, also that it updates no parameter, or reports no number; of what evaluates one, that it updates some.
-/// `library` says whether a place is in the library. All are warnings.
+/// A training also gets a warning if it updates no parameter or reports no number, and an evaluation if it updates
+/// parameters. `library` returns whether a place is in the library. All findings are warnings.
 ///
 /// Requires: N1 to N6.
 pub fn learning(module: &Module, role: Role, library: &dyn Fn(Span) -> bool) -> Diagnostics {
@@ -116,7 +116,7 @@ pub fn learning(module: &Module, role: Role, library: &dyn Fn(Span) -> bool) -> 
     found
 }
 
-/// Which nodes have parameters, in them or in what they call.
+/// Whether each node has parameters, in itself or in nodes that it calls.
 fn parameters(module: &Module) -> IndexVec<NodeId, bool> {
     let own = |rhs: &Rhs| matches!(rhs, Rhs::Param { .. });
     closure(module, own, |known, callee| match callee {
@@ -124,7 +124,8 @@ fn parameters(module: &Module) -> IndexVec<NodeId, bool> {
     })
 }
 
-/// The nodes with an equation that `own` accepts, or with a call that `called` accepts by what is known so far.
+/// For each node: whether it has an equation that `own` accepts, or a call that `called` accepts given the results so
+/// far.
 fn closure(
     module: &Module,
     own: impl Fn(&Rhs) -> bool,

@@ -1,4 +1,4 @@
-//! Gradients that a program computes itself from what a net gives.
+//! Warns about gradients that a program computes itself from the outputs of a net.
 
 use rml_base::codes::analysis as codes;
 use rml_base::{Diagnostic, Span};
@@ -38,7 +38,7 @@ pub(super) fn findings(
     found
 }
 
-/// A gradient that enters for what a net gives.
+/// A gradient that enters for an output of a net.
 struct Entry<'e> {
     call: &'e Adjoint<'e>,
     eq: Eq,
@@ -48,7 +48,7 @@ struct Entry<'e> {
 }
 
 impl Entry<'_> {
-    /// The name of what the net gives.
+    /// The name of the net's output.
     fn name(&self, view: &View<'_>) -> String {
         let at = self.call.outputs().iter().position(|v| *v == self.output).unwrap_or_default();
         let own = view.node.vars[self.output].name.as_ref();
@@ -57,7 +57,7 @@ impl Entry<'_> {
     }
 }
 
-/// A loss of what the net gives, in the place of its gradient.
+/// The warning that a loss of the net's output enters in the place of its gradient.
 fn loss_itself(program: &Program<'_>, view: &View<'_>, entry: &Entry<'_>) -> Option<Diagnostic> {
     let loss = multiple_of(view, entry.seed);
     let made = view.equation(loss).filter(|eq| *eq != entry.eq)?;
@@ -82,15 +82,15 @@ fn loss_itself(program: &Program<'_>, view: &View<'_>, entry: &Entry<'_>) -> Opt
     })
 }
 
-/// What a value is a multiple of, by constants.
+/// The value of which a value is a constant multiple.
 pub(super) fn multiple_of(view: &View<'_>, v: Var) -> Var {
     scaled(view, v).0
 }
 
-/// The same, and whether it is a negative multiple.
+/// The same, and whether the multiple is negative.
 pub(super) fn scaled(view: &View<'_>, mut v: Var) -> (Var, bool) {
     let mut negative = false;
-    // Equations of a node that is right may form cycles only by delays, which are not followed.
+    // In a correct node, equations form cycles only through delays, which are not followed.
     for _ in 0..view.node.equations.len() {
         let next = match view.definition(v) {
             Some(Rhs::When { value, .. }) => Some(*value),
@@ -118,7 +118,7 @@ pub(super) fn scaled(view: &View<'_>, mut v: Var) -> (Var, bool) {
     (v, negative)
 }
 
-/// Whether a value is called a loss, here or by the node that gives it.
+/// Whether a value has the name of a loss, here or in the node that returns it.
 fn is_loss(program: &Program<'_>, view: &View<'_>, v: Var) -> bool {
     if view.node.vars[v].name.as_deref() == Some(LOSS) {
         return true;
@@ -134,8 +134,8 @@ fn is_loss(program: &Program<'_>, view: &View<'_>, v: Var) -> bool {
     output.is_some_and(|output| node.vars[*output].name.as_deref() == Some(LOSS))
 }
 
-/// How the gradient that enters grows with what the net gives: `Some(true)` where it falls. Nothing if it depends on
-/// that in another way as well, or not at all.
+/// The sign of the entering gradient as a function of the net's output: `Some(true)` if it falls with the output,
+/// `Some(false)` if it rises. None if it also depends on the output in another way, or not at all.
 fn falls(program: &Program<'_>, view: &View<'_>, entry: &Entry<'_>) -> Option<bool> {
     let all = sources(view, entry.seed, entry.eq);
     let carried = rising(program, view, [Carrier::new(entry.output)]);
@@ -156,7 +156,8 @@ fn falls(program: &Program<'_>, view: &View<'_>, entry: &Entry<'_>) -> Option<bo
     signs.iter().find(|(v, _)| *v == entry.seed).map(|(_, flipped)| *flipped)
 }
 
-/// A gradient that drives what the net gives away from where the gradient is 0, while a loss is to become small.
+/// The warning that a gradient drives the net's output away from the point where the gradient is 0, although a loss
+/// should become small.
 fn away(
     program: &Program<'_>,
     view: &View<'_>,
@@ -187,8 +188,8 @@ fn away(
     )
 }
 
-/// Warns where a program takes the gradient of an input of a net, and the gradient that enters does not come from a
-/// loss.
+/// The warning that a program uses the gradient of an input of a net although the entering gradient does not come from
+/// a loss.
 fn beside(program: &Program<'_>, view: &View<'_>, entry: &Entry<'_>) -> Option<Diagnostic> {
     let call = entry.call;
     let is_formal = view.definition(multiple_of(view, entry.seed)).is_none();
@@ -200,7 +201,7 @@ fn beside(program: &Program<'_>, view: &View<'_>, entry: &Entry<'_>) -> Option<D
     let only_enters = |v: &Var| !view.node.outputs.contains(v) && view.readers[*v].iter().all(enters);
     let unused = call.outputs().iter().all(|v| !view.is_used(*v));
     let grows = call.outputs().iter().all(only_enters) && falls(program, view, entry) == Some(false);
-    // What is a gradient already comes from a loss, wherever that is.
+    // A value that is a gradient already comes from a loss, wherever that is.
     let from_adjoint = |v: &Var| {
         let made = view.equation(*v).filter(|eq| *eq != entry.eq).and_then(|eq| view.adjoint(eq));
         made.is_some_and(|made| made.gradients().any(|d| d == *v))

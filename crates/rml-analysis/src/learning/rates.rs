@@ -8,7 +8,7 @@ use super::Program;
 use super::seeds::LOSS;
 use super::view::{View, stream};
 
-/// Where the learning rates of a program are written: in place of the gradient of a loss, as a factor of a gradient
+/// The places where the learning rates of a program are written: as the gradient of a loss, as a factor of a gradient
 /// that enters an adjoint with parameters, and as the rate of an optimiser of the library.
 ///
 /// Requires: N1 to N6.
@@ -36,7 +36,7 @@ pub fn learning_rates(module: &Module, library: &dyn Fn(Span) -> bool) -> Vec<Sp
     found
 }
 
-/// The constant that a gradient is, or is a multiple of.
+/// The constant that a gradient is equal to, or is a multiple of.
 fn factor(view: &View<'_>, mut v: Var) -> Option<Var> {
     let is_number = |v: Var| view.number(v).is_some_and(|number| number != 0.0);
     for _ in 0..view.node.equations.len() {

@@ -1,4 +1,4 @@
-//! Constants that enter as gradients.
+//! Warns about constants that enter as gradients.
 
 use rml_base::codes::analysis as codes;
 use rml_base::{Diagnostic, Span};
@@ -10,9 +10,9 @@ use super::depends::dependents;
 use super::flow::{Carrier, Optimiser, carriers};
 use super::view::{Adjoint, View, stream};
 
-/// From which rate on a gradient of a loss is said to be scaled beyond all measure.
+/// The rate from which on the gradient of a loss is reported as scaled far too much.
 const FAR: f64 = 100.0;
-/// The same, of a rate of an optimiser that divides the gradient by its size.
+/// The same for the rate of an optimiser that divides the gradient by its size.
 const FAR_STEP: f64 = 10.0;
 
 /// The findings in a node.
@@ -42,7 +42,7 @@ pub(super) fn findings(
     found
 }
 
-/// What an output is called that is to become small.
+/// The name of an output that should become small.
 pub(super) const LOSS: &str = "loss";
 
 /// A constant that enters an adjoint.
@@ -54,7 +54,7 @@ struct Entry<'e> {
 }
 
 impl Entry<'_> {
-    /// Where the constant is written, and how, if it is a literal.
+    /// The place of the constant, and its text if it is a literal.
     fn literal<'v>(&self, view: &'v View<'_>) -> (Span, Option<&'v str>) {
         let text = match view.definition(self.seed) {
             Some(Rhs::Const(k)) => view.node.consts[*k].text.as_deref(),
@@ -64,7 +64,7 @@ impl Entry<'_> {
     }
 }
 
-/// What is wrong with a constant that enters as the gradient of a loss.
+/// The finding about a constant that enters as the gradient of a loss, if it is wrong.
 fn loss(
     program: &Program<'_>,
     view: &View<'_>,
@@ -108,7 +108,7 @@ fn loss(
     })
 }
 
-/// A gradient that enters an adjoint with parameters negated: where that is written, and the name of the gradient.
+/// A negated gradient that enters an adjoint with parameters: the place of the negation, and the name of the gradient.
 fn negated<'v>(program: &Program<'_>, view: &View<'v>) -> Option<(Span, &'v str)> {
     let calls = view.node.equations.ids().filter_map(|eq| view.adjoint(eq));
     let calls = calls.filter(|call| program.parameters[call.of] && !view.is_off(call));
@@ -120,7 +120,8 @@ fn negated<'v>(program: &Program<'_>, view: &View<'v>) -> Option<(Span, &'v str)
     })
 }
 
-/// A call of an adjoint that gets 0 for all outputs, while parameters wait for what it propagates.
+/// The warning that an adjoint gets 0 as the gradient of all outputs although parameters depend on the gradients that
+/// it propagates.
 fn still(program: &Program<'_>, view: &View<'_>, call: &Adjoint<'_>) -> Option<Diagnostic> {
     let mut seeds = call.seeds().map(|(_, seed)| seed).peekable();
     let first = *seeds.peek()?;
@@ -132,7 +133,7 @@ fn still(program: &Program<'_>, view: &View<'_>, call: &Adjoint<'_>) -> Option<D
     Some(zero(view).label(view.place(first), what))
 }
 
-/// A rate of 0.
+/// The warning about a rate of 0.
 fn zero(view: &View<'_>) -> Diagnostic {
     let message =
         format!("a learning rate of 0 changes no parameter, so `{}` learns nothing", view.node.name);
@@ -140,16 +141,16 @@ fn zero(view: &View<'_>) -> Diagnostic {
     d.help("begin with a rate between 0.001 and 1; to leave the parameters as they are on purpose, pass `false` for `bp`")
 }
 
-/// A number of a program as it is written.
+/// A number as it would be written in a program.
 fn shown(number: f64) -> String {
     #[allow(clippy::cast_possible_truncation, reason = "compared with the number itself")]
     let single = number as f32;
     if f64::from(single) == number { format!("{single:?}") } else { format!("{number:?}") }
 }
 
-/// Whether gradients that a call makes reach parameters, and then whether their sign is turned on the way. The sign
-/// says nothing about the gradient of a value that does not depend on these parameters: minus the gradient of a target
-/// may be the gradient of what is compared with it. Nor does it if only some are turned.
+/// Whether the gradients that a call computes reach parameters; if so, whether their sign is flipped on the way. The
+/// sign is unknown if only some gradients are flipped. It is also unknown for a value that does not depend on these
+/// parameters: the negative gradient of a target may be the gradient of the value that is compared with it.
 fn reaches(program: &Program<'_>, view: &View<'_>, call: &Adjoint<'_>) -> Option<Option<bool>> {
     if program.parameters[call.of] {
         return Some(Some(false));
@@ -169,7 +170,8 @@ fn reaches(program: &Program<'_>, view: &View<'_>, call: &Adjoint<'_>) -> Option
     found.then_some(first)
 }
 
-/// What a gradient trains: the outputs for which it enters an adjoint with parameters, and parameters that it updates.
+/// The values that a gradient trains: the outputs for which it enters an adjoint with parameters, and the parameters
+/// that it updates.
 fn trained(program: &Program<'_>, view: &View<'_>, d: Var) -> Vec<Var> {
     let mut found = Vec::new();
     for eq in &view.readers[d] {
@@ -185,8 +187,8 @@ fn trained(program: &Program<'_>, view: &View<'_>, d: Var) -> Vec<Var> {
     found
 }
 
-/// Warns where a program takes the gradient of an input of a node with parameters, and the gradient that enters does
-/// not come from a loss.
+/// The warning that a program uses the gradient of an input of a node with parameters although the entering gradient
+/// does not come from a loss.
 fn beside(program: &Program<'_>, view: &View<'_>, entry: &Entry<'_>) -> Option<Diagnostic> {
     let Entry { call, at, number, .. } = entry;
     let taken = call.gradients().any(|d| view.is_used(d));
@@ -206,7 +208,7 @@ fn beside(program: &Program<'_>, view: &View<'_>, entry: &Entry<'_>) -> Option<D
     )
 }
 
-/// A rate of an optimiser of the library that no network stands, or that changes nothing.
+/// The warning about a rate of a library optimiser that is too high for any network, or that changes nothing.
 fn far_step(program: &Program<'_>, view: &View<'_>, eq: Eq) -> Option<Diagnostic> {
     let Rhs::Call { callee: Callee::Node(id), args, .. } = &view.node.equations[eq].rhs else { return None };
     let node = &program.module.nodes[*id];

@@ -1,4 +1,4 @@
-//! A training that updates no parameter.
+//! Warns about a training that updates no parameter.
 
 use rml_base::codes::analysis as codes;
 use rml_base::{Diagnostic, IndexVec};
@@ -10,7 +10,7 @@ use super::seeds::LOSS;
 use super::view::{Adjoint, View};
 use super::{Program, closure};
 
-/// The finding about the root, if it has parameters and updates none, or has nothing that could learn.
+/// The finding that the root has parameters and updates none, or has nothing that could learn.
 pub(super) fn finding(program: &Program<'_>) -> Option<Diagnostic> {
     let module = program.module;
     if program.updates[module.root] {
@@ -59,8 +59,8 @@ pub(super) fn finding(program: &Program<'_>) -> Option<Diagnostic> {
     })
 }
 
-/// The finding about a training without parameters, if it keeps no state, and makes no use of the gradients that it
-/// asks for.
+/// The finding about a training without parameters, if it keeps no state and does not use the gradients that it
+/// computes.
 fn nothing_to_learn(program: &Program<'_>, view: &View<'_>) -> Option<Diagnostic> {
     let module = program.module;
     let is_state = |rhs: &Rhs| matches!(rhs, Rhs::Fby { .. } | Rhs::FbyBack { .. } | Rhs::ParamUpdate { .. });
@@ -88,8 +88,8 @@ fn nothing_to_learn(program: &Program<'_>, view: &View<'_>) -> Option<Diagnostic
     ))
 }
 
-/// Which nodes update parameters by a gradient, in them or in what they call. What the library updates by itself, such
-/// as moving averages, does not count.
+/// Whether each node updates parameters by a gradient, in itself or in nodes that it calls. Updates inside the library,
+/// such as those of moving averages, do not count.
 pub(super) fn updates(program: &Program<'_>) -> IndexVec<NodeId, bool> {
     let module = program.module;
     let own = module.nodes.ids().map(|id| {

@@ -1,4 +1,4 @@
-//! Parameters that a training reads and leaves as they are.
+//! Warns about parameters that a training reads and never changes.
 
 use rml_base::Diagnostic;
 use rml_base::codes::analysis as codes;
@@ -10,7 +10,8 @@ use super::calls::Call;
 use super::depends::{dependents, followers};
 use super::view::{Adjoint, View};
 
-/// The findings in a node: a gradient is propagated past parameters that made what it is the gradient of.
+/// The findings in a node: a gradient is propagated to a value computed with parameters, and does not reach these
+/// parameters.
 pub(super) fn findings(program: &Program<'_>, view: &View<'_>) -> Vec<Diagnostic> {
     let equations = || view.node.equations.ids();
     let live = |eq: Eq| view.adjoint(eq).filter(|call| !view.is_off(call)).map(|call| (eq, call));
@@ -40,8 +41,8 @@ pub(super) fn findings(program: &Program<'_>, view: &View<'_>) -> Vec<Diagnostic
     equations().filter_map(finding).collect()
 }
 
-/// The training of the node that an equation calls, unless what the call gives is meant to stay as it is or, as that of
-/// a teacher, decides what is learned.
+/// The training of the same node that an equation calls. None if the results of the call are marked as fixed, or if
+/// they determine what is learned, like those of a teacher.
 fn twin<'t>(view: &View<'_>, eq: Eq, trainings: &'t [(Eq, Adjoint<'t>)]) -> Option<&'t (Eq, Adjoint<'t>)> {
     let equation = &view.node.equations[eq];
     let Rhs::Call { callee: Callee::Node(id), .. } = &equation.rhs else { return None };
@@ -57,7 +58,7 @@ fn twin<'t>(view: &View<'_>, eq: Eq, trainings: &'t [(Eq, Adjoint<'t>)]) -> Opti
     trainings.iter().find(|(_, call)| call.node.span == called)
 }
 
-/// A second call of a trained node, which has parameters of its own.
+/// The warning about a second call of a trained node, which has parameters of its own.
 fn twin_told(program: &Program<'_>, view: &View<'_>, eq: Eq, twin: &(Eq, Adjoint<'_>)) -> Option<Diagnostic> {
     let call = Call::of(program, view, eq)?;
     let trained = Call::of_primal(program, view, twin.0)?;
@@ -80,12 +81,12 @@ fn twin_told(program: &Program<'_>, view: &View<'_>, eq: Eq, twin: &(Eq, Adjoint
     )
 }
 
-/// The call of an adjoint that reads what untrained parameters made.
+/// The call of an adjoint that reads a value computed with untrained parameters.
 struct Reader<'r> {
     at: Eq,
     call: &'r Adjoint<'r>,
     arg: Var,
-    /// Whether the gradient of what it reads is used.
+    /// Whether the gradient of that value is used.
     is_used: bool,
 }
 

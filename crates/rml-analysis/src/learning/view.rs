@@ -1,4 +1,4 @@
-//! One node: what defines and what reads its variables, which of them are constants, and its calls of adjoints.
+//! One node: the definitions and readers of its variables, its constants, and its calls of adjoints.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use rml_ir::{Data, Value};
 
 use super::Program;
 
-/// How deep constants are searched for.
+/// The greatest depth of the search for constants.
 const DEPTH: usize = 32;
 
 /// A node with its definitions and readers.
@@ -20,10 +20,10 @@ pub(super) struct View<'m> {
     pub(super) readers: IndexVec<Var, Vec<Eq>>,
 }
 
-/// A call of the adjoint of a node that the program does not define itself.
+/// A call of the adjoint of a node; the adjoint is not one that the program defines itself.
 pub(super) struct Adjoint<'m> {
     pub(super) of: NodeId,
-    /// The node that is differentiated.
+    /// The differentiated node.
     pub(super) node: &'m Node,
     args: &'m [Var],
     lhs: &'m [Var],
@@ -41,17 +41,17 @@ impl<'m> View<'m> {
         Self { program, node, defined, readers }
     }
 
-    /// The program that it belongs to.
+    /// The program that contains it.
     pub(super) fn program(&self) -> &'m Program<'m> {
         self.program
     }
 
-    /// Whether anything reads the variable.
+    /// Whether the variable is read.
     pub(super) fn is_used(&self, v: Var) -> bool {
         !self.readers[v].is_empty() || self.node.outputs.contains(&v)
     }
 
-    /// The number of the equation of a variable.
+    /// The index of the equation of a variable.
     pub(super) fn equation(&self, v: Var) -> Option<Eq> {
         self.defined[v]
     }
@@ -61,12 +61,12 @@ impl<'m> View<'m> {
         self.defined[v].map(|eq| &self.node.equations[eq].rhs)
     }
 
-    /// Where a variable that has no name of its own is written, else where it is defined.
+    /// The place where an unnamed variable is written, or else the place of its definition.
     pub(super) fn place(&self, v: Var) -> Span {
         self.defined[v].map_or(self.node.vars[v].span, |eq| self.node.equations[eq].span)
     }
 
-    /// The value of a variable that is the same in all cycles.
+    /// The value of a variable, if it is the same in all cycles.
     pub(super) fn constant(&self, v: Var) -> Option<Value> {
         self.constant_within(v, DEPTH)
     }
@@ -86,7 +86,7 @@ impl<'m> View<'m> {
         }
     }
 
-    /// A number that all elements of a constant are.
+    /// The number, if all elements of a constant are equal to one.
     pub(super) fn number(&self, v: Var) -> Option<f64> {
         if let Rhs::Apply { op: Op::Broadcast { .. }, args, .. } = self.definition(v)? {
             return self.number(args[0]);
@@ -100,7 +100,7 @@ impl<'m> View<'m> {
         numbers.iter().all(|x| *x == first).then_some(first)
     }
 
-    /// The call of an adjoint that an equation is.
+    /// The call of an adjoint, if an equation is one.
     pub(super) fn adjoint(&self, eq: Eq) -> Option<Adjoint<'m>> {
         let equation = &self.node.equations[eq];
         let Rhs::Call { callee: Callee::Diff { node, order: 1 }, args, .. } = &equation.rhs else {
@@ -111,7 +111,8 @@ impl<'m> View<'m> {
         trains.then(|| Adjoint { of: *node, node: &module.nodes[*node], args, lhs: &equation.lhs })
     }
 
-    /// Whether an equation calls an adjoint, the program's own too, that propagates gradients in no cycle.
+    /// Whether an equation calls an adjoint that propagates gradients in no cycle; the program's own adjoints count,
+    /// too.
     pub(super) fn is_off_at(&self, eq: Eq) -> bool {
         let Rhs::Call { callee: Callee::Diff { node, .. }, args, .. } = &self.node.equations[eq].rhs else {
             return false;
@@ -131,37 +132,38 @@ impl<'m> Adjoint<'m> {
         self.node.inputs().count()
     }
 
-    /// In which cycles gradients are propagated.
+    /// The condition that is true in the cycles in which gradients are propagated.
     pub(super) fn bp(&self) -> Var {
         self.args[self.inputs()]
     }
 
-    /// The num outputs of the node, each with what the call gets as its gradient.
+    /// The num outputs of the node, each with the gradient that the call gets for it.
     pub(super) fn seeds(&self) -> impl Iterator<Item = (Var, Var)> + use<'_, 'm> {
         let num = self.node.outputs.iter().copied().filter(|o| self.node.vars[*o].ty.is_num());
         num.zip(self.args[self.inputs() + 1..].iter().copied())
     }
 
-    /// What the call defines as the num outputs of the node, each with what the call gets as its gradient.
+    /// The variables that the call defines as the num outputs of the node, each with the gradient that the call gets
+    /// for it.
     pub(super) fn results(&self) -> impl Iterator<Item = (Var, Var)> + use<'_, 'm> {
         let outputs = self.node.outputs.iter().zip(self.lhs);
         let num = outputs.filter(|(o, _)| self.node.vars[**o].ty.is_num());
         num.map(|(_, v)| *v).zip(self.seeds().map(|(_, seed)| seed))
     }
 
-    /// What the call defines as the outputs of the node.
+    /// The variables that the call defines as the outputs of the node.
     pub(super) fn outputs(&self) -> &'m [Var] {
         &self.lhs[..self.node.outputs.len()]
     }
 
-    /// The arguments of num inputs, each with what the call defines as its gradient.
+    /// The arguments of num inputs, each with the variable that the call defines as its gradient.
     pub(super) fn differentiated(&self) -> impl Iterator<Item = (Var, Var)> + use<'_, 'm> {
         let inputs = self.node.inputs().zip(self.args);
         let num = inputs.filter(|(input, _)| self.node.vars[input.var].ty.is_num());
         num.map(|(_, arg)| *arg).zip(self.gradients())
     }
 
-    /// What the call defines as the gradients of inputs.
+    /// The variables that the call defines as the gradients of inputs.
     pub(super) fn gradients(&self) -> impl Iterator<Item = Var> + use<'m> {
         self.lhs[self.node.outputs.len()..].iter().skip(1).step_by(2).copied()
     }
@@ -175,10 +177,10 @@ pub(super) fn formal_name<'n>(node: &'n Node, formal: &'n Formal) -> Option<&'n 
     }
 }
 
-/// The position of the input stream of that name.
+/// The position of the input stream with that name.
 pub(super) fn stream(node: &Node, name: &str) -> Option<usize> {
     node.inputs().position(|input| node.vars[input.var].name.as_deref() == Some(name))
 }
 
-/// Up to how many elements constants are computed.
+/// The most elements of constants that are computed.
 const SMALL: usize = 64;

@@ -6,24 +6,24 @@ use rml_ir::flat::Var;
 
 use super::key::Key;
 
-/// What each atom stands for. An atom that only one variable has by its key stays when the key becomes another one, as
-/// labels do: what was made of it is then no other function, and nothing changes for who reads the variable.
+/// The keys of atoms. If only one variable has an atom, the atom is kept when the key of the variable changes, as for
+/// labels. Then functions of the atom remain the same, and nothing changes for readers of the variable.
 pub(super) struct Atoms {
     numbers: IndexMap<Key, usize>,
     keys: Vec<Key>,
-    /// How many variables have an atom by their own key, and which one each variable has.
+    /// The number of variables that have each atom by their own key; `of` is the atom of each variable.
     owners: Vec<usize>,
     of: IndexVec<Var, Option<usize>>,
 }
 
 impl Atoms {
-    /// None yet, for a program of that many variables.
+    /// No atoms yet, for a program with `variables` variables.
     pub(super) fn new(variables: usize) -> Self {
         let of = IndexVec::filled(None, variables);
         Self { numbers: IndexMap::new(), keys: Vec::new(), owners: Vec::new(), of }
     }
 
-    /// The number of a key, which is that of a variable if it has one by itself.
+    /// The number of the atom for a key. `v` is the variable whose own key it is, if any.
     pub(super) fn number(&mut self, v: Option<Var>, key: Key) -> usize {
         if let Some(old) = v.and_then(|v| self.of[v]) {
             let before = self.keys[old];

@@ -15,7 +15,7 @@ pub(super) struct Blocks {
 }
 
 impl Blocks {
-    /// Delays of the same kind with the same initial value are together. A trained parameter is alone.
+    /// Delays of the same kind with the same initial value share a block. A trained parameter has its own block.
     pub(super) fn new(flat: &Flat, structure: &Structure) -> Blocks {
         Blocks::by(flat, |eq| {
             let equation = &flat.equations[eq];
@@ -32,7 +32,7 @@ impl Blocks {
         })
     }
 
-    /// Every delay is alone.
+    /// Each delay has its own block.
     pub(super) fn alone(flat: &Flat) -> Blocks {
         Blocks::by(flat, |eq| eq)
     }
@@ -51,12 +51,12 @@ pub(super) fn is_delay(rhs: &Rhs) -> bool {
     matches!(rhs, Rhs::Fby { .. } | Rhs::FbyBack { .. } | Rhs::Post { .. })
 }
 
-/// What delays that stay together have in common.
+/// The properties that delays in one block must share.
 #[derive(Clone, Copy, PartialEq, std::cmp::Eq, Hash, Debug)]
 pub(super) struct Signature {
-    /// The labels of the initial value, if it is a stream, and of what is delayed.
+    /// The labels of the initial value, if it is a stream, and of the delayed value.
     pub(super) operands: (Option<Label>, Label),
-    /// The window around it, by its number among those that are the same.
+    /// The window around the delay, by its number; equal windows have the same number.
     pub(super) window: Option<usize>,
     pub(super) clock: Presence,
 }

@@ -15,7 +15,7 @@ use super::{Label, Presence, Steady, Values};
 use crate::clocks::bdd::{Atom, Bdd, FALSE, Node, TRUE};
 use crate::clocks::infer::{Inferred, Term, TermId};
 
-/// The most nodes that the diagrams of a program may have. Beyond that, conditions are not taken apart.
+/// The most nodes in the diagrams of a program. Beyond that, conditions are not decomposed.
 const NODES: usize = 200_000;
 
 /// One computation of all values.
@@ -26,16 +26,16 @@ pub(super) struct Pass<'a> {
     pub(super) steady: IndexVec<Eq, Option<Key>>,
     pub(super) values: Values,
     labels: IndexMap<Key, Label>,
-    /// What each label stands for.
+    /// The key of each label.
     keys: Vec<Key>,
-    /// How many variables have a label by their own key, and which ones do.
+    /// The number of variables that have each label by their own key; `owns` says which variables do.
     owners: Vec<usize>,
     owns: IndexVec<Var, bool>,
     constants: Constants,
     lists: IndexSet<Vec<Label>>,
     atoms: Atoms,
     windows: IndexSet<(Label, Presence, Option<usize>)>,
-    /// The number of each window among those that are the same.
+    /// The number of each window; equal windows have the same number.
     window_of: IndexVec<Window, usize>,
 }
 
@@ -104,7 +104,7 @@ impl<'a> Pass<'a> {
         Presence { root: parent.root, on }
     }
 
-    /// Computes a clock again; whether it is another one.
+    /// Computes a clock again; returns whether it changed.
     pub(super) fn update_presence(&mut self, inferred: &Inferred, term: TermId) -> bool {
         let presence = self.presence(inferred.terms[term]);
         std::mem::replace(&mut self.values.presences[term], presence) != presence
@@ -117,13 +117,13 @@ impl<'a> Pass<'a> {
         self.windows.insert_full((self.values.labels[data.end], clock, parent)).0
     }
 
-    /// Numbers a window again; whether it has another number.
+    /// Numbers a window again; returns whether its number changed.
     pub(super) fn update_window(&mut self, inferred: &Inferred, window: Window) -> bool {
         let number = self.window(inferred, window);
         std::mem::replace(&mut self.window_of[window], number) != number
     }
 
-    /// What the delays of a block have in common, for one of them.
+    /// The signature of a delay.
     pub(super) fn signature(&self, inferred: &Inferred, delay: Eq) -> Signature {
         let equation = &self.flat.equations[delay];
         let labels = &self.values.labels;
@@ -142,12 +142,12 @@ impl<'a> Pass<'a> {
         }
     }
 
-    /// A finer partition of the delays, in which those that differ in operands, windows or clocks are separated.
+    /// A finer partition of the delays, which separates delays that differ in operands, windows or clocks.
     pub(super) fn refined(&self, inferred: &Inferred) -> Blocks {
         Blocks::by(self.flat, |eq| (self.blocks.of[eq], self.signature(inferred, eq)))
     }
 
-    /// Gives a variable what a key stands for.
+    /// Gives a variable the label, and if it is a condition the function, of a key.
     fn put(&mut self, v: Var, key: Key) {
         if !self.structure.conditions[v] {
             return self.own(v, key);
@@ -160,8 +160,8 @@ impl<'a> Pass<'a> {
         self.values.labels[v] = self.label(Key::Bool(node));
     }
 
-    /// Gives a variable the label of its key. A label that only this variable has by its key stays, and stands for the
-    /// new key then: so nothing changes for who reads the variable.
+    /// Gives a variable the label of its key. If only this variable has its old label by its key, the label is kept and
+    /// gets the new key, so that nothing changes for readers of the variable.
     fn own(&mut self, v: Var, key: Key) {
         let old = self.owns[v].then(|| self.values.labels[v]);
         if let Some(old) = old {
@@ -183,7 +183,7 @@ impl<'a> Pass<'a> {
         self.owns[v] = true;
     }
 
-    /// Takes from a variable what it has by its own key.
+    /// Removes the label that a variable has by its own key.
     fn disown(&mut self, v: Var) {
         if std::mem::replace(&mut self.owns[v], false) {
             let old = self.values.labels[v];
@@ -218,7 +218,7 @@ impl<'a> Pass<'a> {
         self.values.conditions[v] = self.values.conditions[other];
     }
 
-    /// Computes a variable again; whether it has another value.
+    /// Computes a variable again; returns whether its value changed.
     pub(super) fn update(&mut self, v: Var) -> bool {
         let old = (self.values.labels[v], self.values.conditions[v]);
         self.variable(v);
@@ -334,8 +334,8 @@ impl<'a> Pass<'a> {
         }
     }
 
-    /// A comparison of scalars in a normal form, so that equivalent ones are the same atom: `a > b` is `b < a`, and for
-    /// integers, which have no NaN, `a <= b` is `not b < a`.
+    /// A comparison of scalars in a normal form, so that equivalent comparisons are the same atom: `a > b` is `b < a`,
+    /// and for integers, which have no NaN, `a <= b` is `not b < a`.
     fn comparison(&mut self, v: Var, op: &Op, args: &[Var]) -> Option<Node> {
         let &[x, y] = args else { return None };
         if !args.iter().all(|x| self.structure.scalars[*x]) {
@@ -343,7 +343,7 @@ impl<'a> Pass<'a> {
         }
         let (a, b) = (self.values.labels[x], self.values.labels[y]);
         let is_int = self.flat.vars[x].ty.dtype == DType::Int;
-        // The numbers of `COMPARISONS`.
+        // Indices into `COMPARISONS`.
         let (op, a, b, negated) = match op {
             Op::Compare(Compare::Lt) => (0, a, b, false),
             Op::Compare(Compare::Gt) => (0, b, a, false),
@@ -363,12 +363,12 @@ impl<'a> Pass<'a> {
         if negated { self.values.bdd.not(node) } else { Some(node) }
     }
 
-    /// What is known about the delays at the end.
+    /// The constants that delays always return, once the search has ended.
     pub(super) fn steady(self) -> (IndexVec<Eq, Option<Key>>, Constants) {
         (self.steady, self.constants)
     }
 
-    /// The constant that a delay always gives, if it delays a constant and also begins or ends with it.
+    /// The constant that a delay always returns, if it delays a constant and also begins or ends with that constant.
     pub(super) fn constant_of(&self, delay: Eq) -> Option<Key> {
         let (init, next) = match &self.flat.equations[delay].rhs {
             Rhs::Fby { init, next, .. } | Rhs::FbyBack { init, next, .. } => (Some(init), next),

@@ -1,8 +1,8 @@
-//! The search for the coarsest consistent partition of the delays, and for delays that always give a constant.
+//! The search for the coarsest consistent partition of the delays, and for delays that always return a constant.
 //!
-//! Whatever may change has a *place*: first the variables in the order in which they are computed, then clocks, windows
-//! and delays. A heap keeps the places that have to be looked at again, so that everything that a value depends on
-//! comes before it.
+//! Everything that may change has a *place*: first the variables in the order in which they are computed, then clocks,
+//! windows and delays. A heap contains the places to be visited again; all dependences of a value are visited before
+//! it.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -17,7 +17,7 @@ use super::pass::Pass;
 use super::structure::{Structure, is_immediate};
 use crate::clocks::infer::{Inferred, Term, TermId};
 
-/// How often a place may be looked at, on average, before delays that are not separated yet count as equal only to
+/// The average number of visits per place after which delays that are not separated yet count as equal only to
 /// themselves.
 const VISITS: usize = 100;
 
@@ -27,7 +27,7 @@ pub(super) struct Separation<'a> {
     delays: Vec<Eq>,
     members: Members,
     places: Places,
-    /// What to look at again when a place changes.
+    /// For each place: the places to visit again when it changes.
     readers: Graph<usize>,
     pending: BinaryHeap<Reverse<usize>>,
     waiting: Vec<bool>,
@@ -35,7 +35,7 @@ pub(super) struct Separation<'a> {
 }
 
 impl<'a> Separation<'a> {
-    /// Begins with the values by the coarsest partition, and with some delays that are known to be constant.
+    /// Begins with the values for the coarsest partition, and with the delays that are known to be constant.
     pub(super) fn new(
         flat: &'a Flat,
         inferred: &'a Inferred,
@@ -79,7 +79,8 @@ impl<'a> Separation<'a> {
         self.pass.blocks.clone()
     }
 
-    /// Finds the delays of a constant that also begin or end with it; whether there are more of them than before.
+    /// Finds the delays of a constant that also begin or end with it; returns whether there are more of them than
+    /// before.
     pub(super) fn settle(&mut self) -> bool {
         let mut is_more = false;
         let mut changed = self.delays.clone();
@@ -109,7 +110,7 @@ impl<'a> Separation<'a> {
         }
     }
 
-    /// Computes what is pending and everything that changes by it. Returns the delays of which something changed.
+    /// Visits the pending places and all places affected by changes. Returns the delays that are affected.
     fn update(&mut self) -> Vec<Eq> {
         let mut delays = Vec::new();
         while let Some(Reverse(place)) = self.pending.pop() {
@@ -132,12 +133,12 @@ impl<'a> Separation<'a> {
     }
 }
 
-/// Which delays are in a block, and what they have in common.
+/// The delays in each block, and their common signatures.
 struct Members {
     of_block: Vec<Vec<Eq>>,
     signatures: Vec<Option<Signature>>,
     block: IndexVec<Eq, usize>,
-    /// Where in its block a delay stands.
+    /// The index of a delay in its block.
     at: IndexVec<Eq, usize>,
 }
 
@@ -157,8 +158,8 @@ impl Members {
         members
     }
 
-    /// Divides the blocks of delays of which something changed by their signatures. The largest part of a block stays;
-    /// returns the delays of the others with their new blocks.
+    /// Divides blocks by the signatures of their changed delays. The largest part of a block keeps the block; returns
+    /// the delays of the other parts with their new blocks.
     fn part(&mut self, changed: &[Eq], signature: impl Fn(Eq) -> Signature) -> Vec<(Eq, usize)> {
         let mut found: IndexMap<usize, IndexMap<Signature, Vec<Eq>>> = IndexMap::new();
         for &eq in changed {
@@ -170,7 +171,7 @@ impl Members {
             let size = self.of_block[block].len();
             let old = self.signatures[block].filter(|_| touched < size);
             let same = old.and_then(|old| parts.swap_remove(&old)).map_or(0, |part| part.len());
-            // What did not change, and what changed back.
+            // The delays that did not change, and those that changed back.
             let rest = size - touched + same;
             let largest = (0..parts.len()).max_by_key(|i| (parts[*i].len(), Reverse(*i)));
             match largest {
@@ -191,7 +192,7 @@ impl Members {
         moved
     }
 
-    /// Moves what of a block neither stays nor is in other parts.
+    /// Moves the delays of a block that neither stay nor belong to another part.
     fn move_rest(
         &mut self,
         block: usize,
@@ -222,7 +223,7 @@ impl Members {
     }
 }
 
-/// What stands at a place.
+/// The item at a place.
 enum Place {
     Value(Var),
     Clock(TermId),

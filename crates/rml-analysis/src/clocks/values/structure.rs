@@ -1,4 +1,4 @@
-//! Data that every computation of the values of a program shares.
+//! Data shared by all computations of the values of a program.
 
 use indexmap::IndexSet;
 use rml_base::IndexVec;
@@ -12,12 +12,12 @@ use crate::clocks::constant::{ConstKey, const_key};
 #[derive(Clone, Default, Debug)]
 pub(super) struct Constants {
     keys: IndexSet<ConstKey>,
-    /// The values of those that are scalars.
+    /// For each constant: its value, if it is a scalar.
     scalars: Vec<Option<Value>>,
 }
 
 impl Constants {
-    /// The number of a constant, with its value if that is a scalar.
+    /// The number of a constant; its value is given if it is a scalar.
     fn number(&mut self, key: ConstKey, scalar: Option<&Value>) -> usize {
         let (number, is_new) = self.keys.insert_full(key);
         if is_new {
@@ -37,24 +37,24 @@ impl Constants {
     }
 }
 
-/// The order in which values are computed within a cycle, and numbers for what labels are made of.
+/// The order in which values are computed within a cycle, and the numbers that labels are made of.
 pub(super) struct Structure {
     pub(super) definition: IndexVec<Var, Option<Eq>>,
-    /// The constants of the program, and the number of each among them.
+    /// The constants of the program; `constants` is the number of each.
     pub(super) values: Constants,
     pub(super) constants: IndexVec<ConstId, usize>,
     /// The number of the operator of an equation.
     pub(super) operators: IndexVec<Eq, usize>,
-    /// Whether an equation holds a trained parameter.
+    /// Whether an equation is a trained parameter.
     pub(super) parameters: IndexVec<Eq, bool>,
     pub(super) conditions: IndexVec<Var, bool>,
     pub(super) scalars: IndexVec<Var, bool>,
     pub(super) order: Vec<Var>,
-    /// Variables that depend on themselves within a cycle: at least one of each circle.
+    /// Variables that depend on themselves within a cycle: at least one per circle.
     pub(super) circular: IndexVec<Var, bool>,
 }
 
-/// The operators that comparisons are brought to have these numbers.
+/// The normal forms of comparisons; these operators have the first numbers.
 pub(super) const COMPARISONS: [Op; 3] =
     [Op::Compare(Compare::Lt), Op::Compare(Compare::Le), Op::Compare(Compare::Eq)];
 
@@ -134,7 +134,7 @@ impl Structure {
     }
 }
 
-/// Whether a value follows from other values of the same cycle.
+/// Whether a value is computed from other values of the same cycle.
 pub(super) fn is_immediate(rhs: &Rhs) -> bool {
     matches!(rhs, Rhs::Apply { .. } | Rhs::If { .. } | Rhs::When { .. } | Rhs::Merge { .. })
 }

@@ -10,8 +10,8 @@ fn inferred(flat: &Flat) -> Inferred {
     infer::infer(flat, &constraint::constraints(flat), &BTreeSet::new())
 }
 
-/// How many values, clocks and delays are computed to separate the delays of a program and to find those that are
-/// constant.
+/// The number of visits to values, clocks and delays while the delays of a program are separated and the constant ones
+/// are found.
 fn visits(text: &str) -> usize {
     let flat = parse(text).unwrap_or_else(|e| panic!("{e:?}\n{text}"));
     let (inferred, structure) = (inferred(&flat), Structure::new(&flat));
@@ -21,7 +21,7 @@ fn visits(text: &str) -> usize {
     separation.visits
 }
 
-/// A program of variables `v0`, the input, to `vN`, of which the last one is its output.
+/// A program with variables `v0` to `vN`. The first one is the input, and the last one the output.
 fn program(equations: impl Iterator<Item = String>) -> String {
     let lines: Vec<String> = equations.collect();
     let mut text = format!("flat f32 \"main\"\ninput v0\noutput v{}\n", lines.len());
@@ -35,19 +35,19 @@ fn program(equations: impl Iterator<Item = String>) -> String {
     text
 }
 
-/// Delays of delays.
+/// A chain of delays.
 fn line(n: usize) -> String {
     program((0..n).map(|v| format!("fby k0 v{v}")))
 }
 
-/// Delays of delays, and the sum of everything that they hold, itself delayed.
+/// A chain of delays, and the delayed sum of all their values.
 fn filter(n: usize) -> String {
     let line = (0..n).map(|v| format!("fby k0 v{v}"));
     let sums = (0..n).map(move |i| format!("apply add (v{}, v{})", n + i, i));
     program(line.chain(sums).chain([format!("fby k0 v{}", 2 * n)]))
 }
 
-/// Delays of a constant.
+/// A chain of delays of a constant.
 fn constants(n: usize) -> String {
     program(["const k0".to_owned()].into_iter().chain((1..n).map(|v| format!("fby k0 v{v}"))))
 }
@@ -81,7 +81,7 @@ fn a_long_line_is_separated() {
 
 #[test]
 fn twins_stay_together() {
-    // Each delay is present twice, and so is the sum.
+    // Each delay occurs twice, and so does the sum.
     let twins = (0..100).flat_map(|i: usize| [(2 * i).saturating_sub(1); 2].map(|v| format!("fby k0 v{v}")));
     let flat =
         parse(&program(twins.chain(["apply add (v199, v199)", "apply add (v200, v199)"].map(str::to_owned))))
@@ -98,7 +98,7 @@ fn all_links_of_a_constant_are_constant() {
     assert_eq!(values.labels.iter().skip(1).collect::<BTreeSet<_>>().len(), 1);
 }
 
-/// The constant is written after what is made of it, and 0 * 0 is computed from a delay of it.
+/// The constant comes after the operator that is applied to it, and 0 * 0 is computed from a delay of it.
 #[test]
 fn an_operator_on_a_delay_of_a_constant_is_constant() {
     let text = "flat f32 \"\"\nvar v0 int []\nvar v1 int []\nvar v2 int []\nvar v3 int []\nvar v4 int []\nconst k0 int [] = 2\n\

@@ -1,4 +1,4 @@
-//! Functions of conditions as decision diagrams: two functions are equal iff they have the same number.
+//! Functions of conditions as decision diagrams: two functions are equal if and only if they have the same number.
 
 use indexmap::IndexMap;
 
@@ -10,14 +10,14 @@ impl Function {
     pub(super) const NEVER: Function = Function(0);
     pub(super) const ALWAYS: Function = Function(1);
 
-    /// The function with one value.
+    /// The constant function.
     pub(super) fn constant(value: bool) -> Function {
         if value { Function::ALWAYS } else { Function::NEVER }
     }
 }
 
-/// A function that asks one condition first: what it is if that is false, and if it is true. The conditions are asked
-/// in the order of their numbers.
+/// A function that tests one condition first: its values if that condition is false, and if it is true. Conditions are
+/// tested in the order of their numbers.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 struct Test {
     condition: u32,
@@ -25,19 +25,19 @@ struct Test {
     if_true: Function,
 }
 
-/// How many functions are made, and how deep they are nested: in both more than inference makes, so that whatever it
-/// takes apart is taken apart here, too.
+/// The most functions, and the greatest depth. Both limits are higher than those of inference, so every condition that
+/// inference decomposes is decomposed here, too.
 const MOST: usize = 400_000;
 const DEEPEST: usize = 1500;
 
-/// That many, and so deep, that inference takes them apart for sure.
+/// A number of functions, and a depth, up to which inference certainly decomposes them.
 const FEW: usize = 100_000;
 const SHALLOW: usize = 500;
 
 /// All functions of a program.
 #[derive(Debug)]
 pub(super) struct Functions {
-    /// By number; the first two are the constants, whose tests are never read.
+    /// The tests of functions, by number. The first two functions are the constants, whose tests are never read.
     tests: Vec<Test>,
     numbers: IndexMap<Test, Function>,
     choices: IndexMap<[Function; 3], Function>,
@@ -57,14 +57,14 @@ impl Functions {
         }
     }
 
-    /// A condition of which nothing is known.
+    /// A condition about which nothing is known.
     pub(super) fn fresh(&mut self) -> Function {
         let condition = self.conditions;
         self.conditions += 1;
         self.numbered(Test { condition, if_false: Function::NEVER, if_true: Function::ALWAYS })
     }
 
-    /// Whether all functions are small enough for inference, too.
+    /// Whether all functions are also small enough for inference.
     pub(super) fn are_small(&self) -> bool {
         self.tests.len() < FEW && self.deepest < SHALLOW
     }
@@ -78,7 +78,7 @@ impl Functions {
         number
     }
 
-    /// `if c then a else b`; none if that is too large.
+    /// `if c then a else b`; `None` if that is too large.
     pub(super) fn choose(&mut self, c: Function, a: Function, b: Function) -> Option<Function> {
         self.choose_at(c, a, b, 0)
     }
@@ -126,7 +126,7 @@ impl Functions {
         self.choose(a, Function::ALWAYS, b)
     }
 
-    /// Whether both have the same value.
+    /// The function that is true where both functions have the same value.
     pub(super) fn equal(&mut self, a: Function, b: Function) -> Option<Function> {
         let not_b = self.not(b)?;
         self.choose(a, b, not_b)

@@ -1,4 +1,4 @@
-//! K2 and K5: what the table means, proved from the [terms](super::terms) of the variables.
+//! K2 and K5: the meaning of the table, proved from the [terms](super::terms) of the variables.
 
 use std::collections::BTreeMap;
 
@@ -29,7 +29,8 @@ struct Proof<'a> {
 }
 
 impl Proof<'_> {
-    /// The step of the induction: delays that are said to be the same begin so, and delay what is the same.
+    /// The step of the induction: delays that are declared to be the same begin with the same value and delay the same
+    /// value.
     fn delays(&self, found: &mut Vec<String>) {
         let mut leaders: BTreeMap<Var, Eq> = BTreeMap::new();
         for (eq, equation) in self.flat.equations.iter_enumerated().filter(|(_, e)| is_delay(&e.rhs)) {
@@ -60,7 +61,7 @@ impl Proof<'_> {
             && self.end_together(a.rhs.window(), b.rhs.window())
     }
 
-    /// Whether two windows end in the same cycles, and those around them do.
+    /// Whether two windows end in the same cycles, and so do the windows around them.
     fn end_together(&self, mut a: Option<Window>, mut b: Option<Window>) -> bool {
         while let (Some(v), Some(w)) = (a, b) {
             let (v, w) = (self.flat.windows[v], self.flat.windows[w]);
@@ -77,7 +78,7 @@ impl Proof<'_> {
         self.terms.ticks(self.clocks.of[v])
     }
 
-    /// No two clocks tick together always.
+    /// Checks that no two clocks always tick together.
     fn twins(&self, found: &mut Vec<String>) {
         if !self.terms.are_small() {
             return;
@@ -91,7 +92,7 @@ impl Proof<'_> {
         }
     }
 
-    /// Every equation has the clocks that its primitive asks for.
+    /// Checks that the clocks of every equation satisfy its primitive.
     fn equations(&mut self, found: &mut Vec<String>) {
         for (eq, equation) in self.flat.equations.iter_enumerated() {
             let (together, sampled) = match &equation.rhs {
@@ -123,7 +124,7 @@ impl Proof<'_> {
         }
     }
 
-    /// Whether a variable is present just where a condition has a value.
+    /// Whether a variable is present exactly where a condition has a value.
     fn is_sampled(&mut self, (v, cond, value): (Var, Var, bool)) -> bool {
         self.ticks(v) == self.terms.sampled(cond, value)
     }

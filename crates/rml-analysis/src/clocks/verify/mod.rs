@@ -1,7 +1,8 @@
-//! Verifier of the table of clocks: K1, K3 and K4 from its form, K2 and K5 from what it means ([`meaning`]).
+//! Verifier of the table of clocks: it checks the form of the table (K1, K3 and K4) and its meaning (K2 and K5,
+//! [`meaning`]).
 //!
-//! It accepts what it can prove and nothing else, and shares no code with inference: it takes the table as the
-//! hypothesis of an induction and checks the step.
+//! It accepts only facts that it can prove, and shares no code with inference: the table is the hypothesis of an
+//! induction, and the verifier checks the step.
 
 use rml_base::EntityId;
 use rml_ir::Type;
@@ -13,8 +14,8 @@ mod functions;
 mod meaning;
 mod terms;
 
-/// Checks K1 to K5; one line for each violation. Of a program that is proved to be synchronous, every equation is held
-/// against the table.
+/// Checks K1 to K5; returns one line for each violation. If the program is proved to be synchronous, every equation is
+/// compared with the table.
 ///
 /// # Errors
 /// The violations.
@@ -49,7 +50,7 @@ pub fn verify(flat: &Flat, clocks: &Clocks, is_synchronous: bool) -> Result<(), 
             found.push(format!("K5: {v} is said to be the same as {first}"));
         }
     }
-    // What the table means can be asked only if it has that form.
+    // The meaning of the table can only be checked if its form is correct.
     if found.is_empty() {
         meaning::check(flat, clocks, is_synchronous, &mut found);
         for (id, data) in clocks.clocks.iter_enumerated() {
@@ -63,7 +64,7 @@ pub fn verify(flat: &Flat, clocks: &Clocks, is_synchronous: bool) -> Result<(), 
     if found.is_empty() { Ok(()) } else { Err(found) }
 }
 
-/// K3.
+/// Checks K3.
 fn on(flat: &Flat, clocks: &Clocks, id: ClockId, (parent, cond): (ClockId, Var), found: &mut Vec<String>) {
     if parent.index() >= id.index() {
         found.push(format!("K3: the parent of {id} does not stand before it"));

@@ -1,9 +1,9 @@
-//! What every variable is computed from: a term over inputs, parameters and delays. Two variables with the same term
+//! The terms over inputs, parameters and delays from which variables are computed. Two variables with the same term
 //! have the same value in every cycle in which both are known.
 //!
-//! Sampling keeps values, so `when x c` has the term of `x`. Delays that the table says to be the same have one term:
-//! that is the hypothesis of an induction over the order in which a run finds values, and [`meaning`](super::meaning)
-//! proves its step.
+//! Sampling keeps values, so `when x c` has the term of `x`. Delays that the table declares to be the same have one
+//! term: this is the hypothesis of an induction over the order in which a run finds values, and
+//! [`meaning`](super::meaning) proves the step.
 
 use indexmap::{IndexMap, IndexSet};
 use rml_base::IndexVec;
@@ -19,22 +19,22 @@ pub(super) type TermId = usize;
 
 #[derive(Clone, PartialEq, std::cmp::Eq, Hash, Debug)]
 enum Term {
-    /// An input, a parameter, or what needs itself within a cycle.
+    /// An input, a parameter, or a value that needs itself within a cycle.
     Own(Var),
-    /// A delay, by the first of those that are said to be the same.
+    /// A delay; the first one represents those that are declared to be the same.
     Delay(Var),
-    /// A constant whose elements are all the same: its shape, the type of its elements and their bits.
+    /// A constant with equal elements: its shape, and the type and the bits of its elements.
     Uniform(Shape, DType, u64),
     /// Any other constant.
     Constant(ConstId),
     Condition(Function),
     Apply(Op, Vec<TermId>),
     If(TermId, TermId, TermId),
-    /// The ticks of a clock where a condition is true, if that is too large a function.
+    /// The ticks of a clock where a condition is true, if this function is too large.
     Sampled(Ticks, Function),
 }
 
-/// When a clock ticks: where its root does, and a function of conditions is true.
+/// The ticks of a clock: its root ticks, and a function of conditions is true.
 #[derive(Clone, Copy, PartialEq, std::cmp::Eq, PartialOrd, Ord, Hash, Debug)]
 pub(super) struct Ticks {
     root: ClockId,
@@ -47,15 +47,15 @@ pub(super) struct Terms<'a> {
     definitions: IndexVec<Var, Option<Eq>>,
     parameters: IndexVec<Eq, bool>,
     constants: IndexVec<ConstId, Term>,
-    /// The constant that a delay always gives, as far as that is proved.
+    /// For each delay: the constant that it always returns, if that is proved.
     steady: IndexVec<Eq, Option<Term>>,
     terms: IndexSet<Term>,
-    /// For a term that is a scalar constant, its value.
+    /// For each term: its value, if it is a scalar constant.
     scalars: Vec<Option<Value>>,
-    /// Constants of which the value is known to be a scalar; a delay may give one before any variable is found that is
-    /// one.
+    /// The values of scalar constants. A delay may return such a constant before a variable with that constant is
+    /// visited.
     values: IndexMap<Term, Value>,
-    /// For a condition that cannot be taken apart, its function.
+    /// The conditions that cannot be decomposed; each is a function of its own.
     atoms: IndexSet<Term>,
     atom_functions: Vec<Function>,
     functions: Functions,
@@ -68,7 +68,7 @@ pub(super) fn is_delay(rhs: &Rhs) -> bool {
     matches!(rhs, Rhs::Fby { .. } | Rhs::FbyBack { .. } | Rhs::Post { .. })
 }
 
-/// The first value of a delay, if it has one, and the variable that it delays.
+/// The first value of a delay, if it has one, and the delayed variable.
 pub(super) fn parts(rhs: &Rhs) -> Option<(Option<&Init>, Var)> {
     match rhs {
         Rhs::Fby { init, next, .. } | Rhs::FbyBack { init, next, .. } => Some((Some(init), *next)),
@@ -128,7 +128,7 @@ impl<'a> Terms<'a> {
         self.of[v].expect("every variable is in the order")
     }
 
-    /// When a clock ticks.
+    /// The ticks of a clock.
     pub(super) fn ticks(&self, clock: ClockId) -> Ticks {
         self.ticks[clock]
     }
@@ -139,12 +139,12 @@ impl<'a> Terms<'a> {
         self.sample(clock, cond, value)
     }
 
-    /// Whether inference takes all conditions apart that are taken apart here.
+    /// Whether inference also decomposes all conditions that are decomposed here.
     pub(super) fn are_small(&self) -> bool {
         self.functions.are_small()
     }
 
-    /// Whether a delay always gives one constant.
+    /// Whether a delay always returns one constant.
     pub(super) fn is_steady(&self, eq: Eq) -> bool {
         self.steady[eq].is_some()
     }
@@ -153,13 +153,13 @@ impl<'a> Terms<'a> {
         self.parameters[eq]
     }
 
-    /// Whether two constants are equal for sure.
+    /// Whether two constants are certainly equal.
     pub(super) fn are_equal(&self, a: ConstId, b: ConstId) -> bool {
         self.constants[a] == self.constants[b]
     }
 
-    /// The variables, each after what its value in a cycle is computed from, and whether it is an operand of itself
-    /// there.
+    /// The variables, each after the variables from which its value in a cycle is computed, and whether it is computed
+    /// from itself.
     fn order(&self) -> Vec<(Var, bool)> {
         let n = self.flat.vars.len();
         let mut order = Vec::with_capacity(n);
@@ -189,7 +189,7 @@ impl<'a> Terms<'a> {
         order.into_iter().map(|v| (v, circular[v])).collect()
     }
 
-    /// What a value is computed from within a cycle, the last one first.
+    /// The operands of a value within a cycle, the last one first.
     fn operands(&self, v: Var) -> Vec<Var> {
         let mut operands = Vec::new();
         match self.definitions[v].map(|eq| &self.flat.equations[eq].rhs) {
@@ -209,7 +209,7 @@ impl<'a> Terms<'a> {
         self.functions = Functions::new();
         self.of = IndexVec::filled(None, self.flat.vars.len());
         self.conditions = IndexVec::filled(None, self.flat.vars.len());
-        // What needs itself is equal to only its copies.
+        // A value that needs itself is equal only to its copies.
         for (v, _) in order.iter().filter(|(_, circular)| *circular) {
             self.set(*v, Term::Own(*v));
         }
@@ -350,8 +350,8 @@ impl<'a> Terms<'a> {
         }
     }
 
-    /// A comparison of scalars, as `a < b`, `a <= b` or `a == b` or the opposite. Integers have no NaN: of them
-    /// `a <= b` is not `b < a`.
+    /// A comparison of scalars as `a < b`, `a <= b` or `a == b`, or the negation of one of these. For integers, which
+    /// have no NaN, `a <= b` is the negation of `b < a`.
     fn comparison(&mut self, op: &Op, args: &[Var]) -> Option<Function> {
         let (&Op::Compare(how), &[x, y]) = (op, args) else { return None };
         if !self.ty(x).shape.is_scalar() || !self.ty(y).shape.is_scalar() {
@@ -377,8 +377,8 @@ impl<'a> Terms<'a> {
         if opposite { self.functions.not(function) } else { Some(function) }
     }
 
-    /// Delays of a constant that begin with it, too, and cannot be loaded: they always give it. Whether there are more
-    /// than before.
+    /// Finds delays of a constant that also begin with it and cannot be loaded, so that they always return it. Returns
+    /// whether there are more of them than before.
     fn find_steady(&mut self) -> bool {
         let mut is_more = false;
         for (eq, equation) in self.flat.equations.iter_enumerated() {
@@ -410,7 +410,7 @@ impl Term {
     }
 }
 
-/// Operators that give their operand back, if it has the type of the result.
+/// Whether an operator returns its operand unchanged if the operand has the type of the result.
 fn gives_back(op: &Op) -> bool {
     matches!(op, Op::Copy | Op::StopGradient | Op::Reshape { .. } | Op::Broadcast { .. } | Op::SumTo { .. })
 }
@@ -422,7 +422,7 @@ fn of_constant(flat: &Flat, k: ConstId) -> Term {
     }
 }
 
-/// The term of a constant whose elements are all the same.
+/// The term of a constant with equal elements.
 fn of_value(value: &Value) -> Option<Term> {
     if let Some(value) = value.as_bool() {
         return Some(Term::Condition(Function::constant(value)));

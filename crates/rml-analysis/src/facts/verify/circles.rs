@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-/// Whether following edges may lead back to where one began: what is left when everything without an edge into it is
-/// taken away, again and again.
+/// A node on a circle of edges, or on a path into one, if there is a circle: nodes without incoming edges are removed
+/// repeatedly, and a remaining node is returned.
 pub(super) fn some_circle(edges: &[(usize, usize)]) -> Option<usize> {
     let mut into: BTreeMap<usize, usize> = BTreeMap::new();
     let mut from: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
@@ -27,10 +27,10 @@ pub(super) fn some_circle(edges: &[(usize, usize)]) -> Option<usize> {
     into.into_keys().next()
 }
 
-/// Whether the weights around every circle sum to less than zero.
+/// Whether the sum of the weights around every circle is negative.
 pub(super) fn all_negative(edges: &[(usize, usize, i64)]) -> bool {
-    // A potential that no edge with weight w can raise by more than -w proves it; with one more bonus an edge, sums of
-    // zero are found out, too.
+    // This is proved by a potential that no edge with weight w raises by more than -w. A small bonus for each edge
+    // detects sums of zero, too.
     let mut potential: BTreeMap<usize, i64> = BTreeMap::new();
     for (a, b, _) in edges {
         potential.insert(*a, 0);

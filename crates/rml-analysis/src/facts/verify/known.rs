@@ -1,4 +1,4 @@
-//! A10: what is known before a segment, and what when it has ended.
+//! A10: the values that are known before a segment, and those that are known when it has ended.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -25,8 +25,8 @@ pub(super) fn check(view: &View<'_, '_>, found: &mut Vec<String>) {
     }
 }
 
-/// The variables that may need later cycles: what looks ahead, and whatever is computed from that, ticks by it, or
-/// restarts by it.
+/// The variables that may depend on later cycles: delays that look ahead, and all variables that are computed from
+/// these, tick by these, or restart by these.
 fn late(view: &View<'_, '_>) -> BTreeSet<Var> {
     let program = view.program;
     let mut readers: BTreeMap<Var, Vec<Var>> = BTreeMap::new();
@@ -57,7 +57,7 @@ struct Step<'s, 'v, 'a> {
 }
 
 impl Step<'_, '_, '_> {
-    /// Whether the ends of segments, and the ticks of their clock, depend on nothing that follows.
+    /// Whether the ends of segments, and the ticks of their clock, do not depend on later cycles.
     fn ends_are_known(&self) -> bool {
         let view = self.view;
         let ends = view.data.cut.ends.iter();
@@ -87,14 +87,14 @@ impl Step<'_, '_, '_> {
         }
     }
 
-    /// Whether a value is one of the program's constants.
+    /// Whether a value is a constant of the program.
     fn is_fixed(&self, v: Var, p: Position) -> bool {
         let of = self.view.of(v);
         let condition = self.view.program.is_condition(v) && of.truths[p.index()].known().is_some();
         condition || matches!(of.first[p.index()], Hold::Const(_))
     }
 
-    /// The values that one is computed from at the same tick; a condition that is known chooses.
+    /// The operands of a value at the same tick; if a condition is known, only the selected branch.
     fn parts(&self, rhs: &Rhs, p: Position) -> Vec<Var> {
         let mut parts = Vec::new();
         match rhs {
@@ -117,7 +117,7 @@ impl Step<'_, '_, '_> {
         if self.view.is_trace() || self.is_fixed(v, p) {
             return true;
         }
-        // What equals another value at an edge of the segment is known with it.
+        // A value that is equal to another value at an edge of the segment is known together with it.
         let of = self.view.of(v);
         let equal = [(of.first[p.index()], p.start()), (of.last[p.index()], p.end())];
         let elsewhere = |(hold, at): &(Hold, Position)| match hold {
@@ -175,8 +175,8 @@ impl Step<'_, '_, '_> {
         }
     }
 
-    /// The tick before has to be the same one in all runs that agree before the segment: of the segments' own clock, or
-    /// of an earlier segment.
+    /// Whether a delay is known before the segment. The previous tick must be the same in all runs that agree before
+    /// the segment: a tick of the segments' own clock, or one of an earlier segment.
     fn delay_before(&self, v: Var, delay: &Delay<'_>, p: Position) -> bool {
         let view = self.view;
         let neighbours = view.neighbours(v, delay, p);

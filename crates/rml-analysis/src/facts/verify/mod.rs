@@ -1,8 +1,8 @@
-//! Verifier of the facts: A1 to A10 of [`facts`](super), a file for each group.
+//! Verifier of the facts: A1 to A10 of [`facts`](super), with one file for each group.
 //!
-//! It reads the program, its clocks and the tables, and takes nothing else from what makes the tables: it has its own
-//! view of the program ([`view`]), its own rules and its own search for circles. Each entry is checked against the
-//! entries of the operands, one step deep.
+//! It reads the program, its clocks and the tables, and shares no code with the analysis that makes the tables: it has
+//! its own view of the program ([`view`]), its own rules and its own search for circles. Each entry is checked against
+//! the entries of the operands, one step deep.
 
 use rml_base::EntityId;
 use rml_ir::flat::Flat;
@@ -22,7 +22,7 @@ mod view;
 
 use view::{Program, View};
 
-/// Checks A1 to A10; one line for each violation.
+/// Checks A1 to A10; returns one line for each violation.
 ///
 /// Requires: the clocks verify.
 ///
@@ -37,7 +37,7 @@ pub fn verify(flat: &Flat, clocks: &Clocks, facts: &Facts) -> Result<(), Vec<Str
     if !fits {
         found.push("A1: the tables do not fit the program".to_owned());
     }
-    // What follows relies on the segments.
+    // The further checks rely on correct segments.
     if !found.is_empty() {
         return Err(found);
     }

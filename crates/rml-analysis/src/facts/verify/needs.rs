@@ -1,4 +1,4 @@
-//! What has to be computed first, cell by cell: a cell is a variable at a position.
+//! The order in which values must be computed, cell by cell: a cell is a variable at a position.
 
 use rml_base::EntityId;
 use rml_ir::flat::{Init, Rhs, Var};
@@ -6,7 +6,7 @@ use rml_ir::flat::{Init, Rhs, Var};
 use super::super::{Hold, Position, Truths};
 use super::view::{Delay, Neighbour, View};
 
-/// In which direction of time a need leads.
+/// The direction in time of a need.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Way {
     Now,
@@ -16,7 +16,7 @@ pub(super) enum Way {
     FarAhead,
 }
 
-/// That one cell needs another one.
+/// A dependence of one cell on another one.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Need {
     pub(super) from: usize,
@@ -32,7 +32,7 @@ pub(super) fn variable(cell: usize) -> (Var, Position) {
     (Var::from_index(cell / Position::ALL.len()), Position::ALL[cell % Position::ALL.len()])
 }
 
-/// All needs within a segment.
+/// All dependences within a segment.
 pub(super) fn needs(view: &View<'_, '_>) -> Vec<Need> {
     let mut all = Vec::new();
     for v in view.vars() {
@@ -43,7 +43,7 @@ pub(super) fn needs(view: &View<'_, '_>) -> Vec<Need> {
     all
 }
 
-/// Whether nothing has to be computed.
+/// Whether a cell need not be computed.
 fn is_given(view: &View<'_, '_>, v: Var, p: Position) -> bool {
     if view.program.rhs(v).is_none() {
         return true;
@@ -66,7 +66,7 @@ fn of_cell(view: &View<'_, '_>, v: Var, p: Position, all: &mut Vec<Need>) {
         if is_given(view, v, p) {
             return;
         }
-        // What equals the value at an edge of the segment is copied from there.
+        // A value that is equal to one at an edge of the segment is copied from there.
         let of = view.of(v);
         for (hold, at, far) in
             [(of.first[p.index()], p.start(), Way::Back), (of.last[p.index()], p.end(), Way::FarAhead)]
@@ -126,7 +126,7 @@ fn of_delay(
     if let Some(Init::Stream(i)) = delay.init {
         add(*i, p, Way::Now);
     }
-    // Whether a window ends on the way to the neighbour.
+    // It must be known whether a window ends between this tick and its neighbour.
     for end in view.program.ends(delay.window).into_iter().filter(|_| !beside.is_empty()) {
         if !delay.forward {
             add(end, p, Way::Now);

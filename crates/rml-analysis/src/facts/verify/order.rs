@@ -33,7 +33,7 @@ pub(super) fn check(views: &[View<'_, '_>], view: &View<'_, '_>, found: &mut Vec
     }
     let mut inside: BTreeMap<Rec, Vec<Need>> = BTreeMap::new();
     let mut outside: Vec<(usize, usize)> = Vec::new();
-    // A recurrence stands for all its cells.
+    // After all cells, there is one node for each recurrence; it represents the cells of the recurrence.
     let cells = 4 * flat.vars.len();
     let stands_for = |c: usize| part_of.get(&c).map_or(c, |id| cells + id.0 as usize);
     for need in needs {
@@ -62,7 +62,7 @@ fn recurrence(views: &[View<'_, '_>], view: &View<'_, '_>, id: Rec, needs: &[Nee
         Order::BySegments(smaller) => {
             view.divides_into(smaller) && needs_nothing_later(&views[smaller.index()], rec)
         }
-        // Nothing is said.
+        // An unknown order claims nothing.
         Order::Unknown => return,
     };
     if !fits {
@@ -79,7 +79,7 @@ fn recurrence(views: &[View<'_, '_>], view: &View<'_, '_>, id: Rec, needs: &[Nee
     }
 }
 
-/// Whether no member needs another one in a later segment, or in ticks outside segments.
+/// Whether no member needs another one in a later segment, or at ticks outside segments.
 fn needs_nothing_later(smaller: &View<'_, '_>, rec: &RecData) -> bool {
     let flat = smaller.program.flat;
     let members: BTreeSet<Var> =
@@ -95,8 +95,8 @@ fn needs_nothing_later(smaller: &View<'_, '_>, rec: &RecData) -> bool {
     })
 }
 
-/// Whether every circle leads back more ticks than ahead. All ticks ahead have to be counted on one clock, and every
-/// tick back has to be one of it.
+/// Whether every circle leads back more ticks than ahead. All ticks ahead must be counted on one clock, and every tick
+/// back must be a tick of that clock.
 fn leads_back(view: &View<'_, '_>, needs: &[Need]) -> bool {
     let program = view.program;
     let clocks_of = |way: Way| -> BTreeSet<ClockId> {

@@ -1,4 +1,4 @@
-//! A5 and A6: where variables are present, and which are constant.
+//! A5 and A6: the positions at which variables are present, and the constant variables.
 
 use rml_ir::flat::{Rhs, Var};
 
@@ -19,7 +19,7 @@ pub(super) fn check(view: &View<'_, '_>, found: &mut Vec<String>) {
     }
 }
 
-/// Whether no segment has a tick there, or a condition of the clock has the other value.
+/// Whether no segment has a tick at a position, or a condition of the clock has the other value there.
 fn is_absent(view: &View<'_, '_>, v: Var, p: Position) -> bool {
     if view.is_impossible(p) || (view.is_trace() && p != Position::Middle) {
         return true;

@@ -1,4 +1,4 @@
-//! A1: how time is divided.
+//! A1: the divisions of time.
 
 use std::collections::BTreeSet;
 
@@ -38,7 +38,7 @@ pub(super) fn check(program: &Program<'_>, facts: &Facts, found: &mut Vec<String
     windows(program, facts, found);
 }
 
-/// All ends are on clocks within that of the segments, which is known.
+/// Checks that the clock of the segments is known, and that all ends are on clocks within it.
 fn clock(program: &Program<'_>, facts: &Facts, id: Segments, found: &mut Vec<String>) {
     let data = &facts.segments[id];
     let of = |l: &Guard| program.clocks.of[l.cond];
@@ -66,7 +66,8 @@ fn parent(facts: &Facts, id: Segments, found: &mut Vec<String>) {
     }
 }
 
-/// Each window has one entry, which ends where the window does; a window whose clock is not known has none.
+/// Checks that each window has one entry, which ends where the window does; a window with an unknown clock has no
+/// entry.
 fn windows(program: &Program<'_>, facts: &Facts, found: &mut Vec<String>) {
     for w in program.flat.windows.ids() {
         let mut of = facts.segments.iter_enumerated().filter(|(_, s)| s.windows.contains(&w));

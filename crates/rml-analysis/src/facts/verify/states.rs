@@ -42,16 +42,16 @@ pub(super) fn check(view: &View<'_, '_>, slow: &SlowState, found: &mut Vec<Strin
     }
 }
 
-/// What a value has to be so that a state does not change.
+/// The value that leaves a state unchanged.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Goal {
     Old,
-    /// Zero, added to the old value.
+    /// Zero, which is added to the old value.
     Zero,
 }
 
-/// Whether a value is that of a state, at a position and where a condition has a value: every way through `merge` and
-/// `if` that may be taken then leads to the state, or to a zero that is added to it.
+/// Whether a value is equal to a state, at a position and under the guard `given`. This is true if every branch of
+/// `merge` and `if` that may be taken leads to the state, or to a zero that is added to it.
 fn is_old(view: &View<'_, '_>, state: Var, value: Var, p: Position, given: Option<Guard>) -> bool {
     let mut seen = BTreeSet::new();
     let mut pending = vec![(value, Goal::Old)];

@@ -1,4 +1,4 @@
-//! A8 and A9: the values of conditions, and what values are equal to.
+//! A8 and A9: the values of conditions, and equalities between values.
 
 use std::fmt;
 
@@ -8,15 +8,15 @@ use rml_ir::op::{Compare, Op};
 use super::super::{Hold, Position, Truths};
 use super::view::{Delay, Neighbour, View};
 
-/// Where a value is copied from.
+/// The origin of a copied value.
 #[derive(Clone, Copy)]
 enum Origin {
     Constant(ConstId),
-    /// What a state begins with, if no checkpoint says otherwise.
+    /// The initial value of a state, if it is not loaded from a checkpoint.
     Initial(ConstId),
     /// A variable at a position of the same segment.
     Inside(Var, Position),
-    /// One at a position of another segment.
+    /// A variable at a position of another segment.
     Outside(Var, Position),
     Unknown,
 }
@@ -44,7 +44,7 @@ pub(super) fn check(view: &View<'_, '_>, found: &mut Vec<String>) {
     }
 }
 
-/// The places that the value of a variable at a position is copied from; none if it is computed.
+/// The origins of the value of a variable at a position; `None` if the value is computed.
 fn origins(view: &View<'_, '_>, v: Var, p: Position) -> Option<Vec<Origin>> {
     let rhs = view.program.rhs(v)?;
     if let Some(delay) = Delay::of(rhs) {
@@ -78,7 +78,7 @@ fn of_delay(view: &View<'_, '_>, v: Var, delay: &Delay<'_>, p: Position) -> Vec<
     view.neighbours(v, delay, p).into_iter().filter_map(origin).collect()
 }
 
-/// The values that a condition may have, by its equation.
+/// The values that a condition may have according to its equation.
 fn possible(view: &View<'_, '_>, v: Var, p: Position, origins: Option<&[Origin]>) -> Truths {
     if let Some(origins) = origins {
         let all = origins.iter().fold(Truths::NONE, |all, o| {
@@ -106,7 +106,7 @@ fn possible(view: &View<'_, '_>, v: Var, p: Position, origins: Option<&[Origin]>
     }
 }
 
-/// `c when c` is true, and `not c when c` false.
+/// The truths of samples: `c when c` is true, and `not c when c` is false.
 fn of_sample(view: &View<'_, '_>, v: Var) -> Truths {
     let Some(Rhs::When { value, cond }) = view.program.rhs(v) else { return Truths::ANY };
     let guard = |cond: Var, value: bool| crate::conditions::Guard { cond, value };
@@ -118,7 +118,7 @@ fn of_sample(view: &View<'_, '_>, v: Var) -> Truths {
     }
 }
 
-/// The tick that a hold refers to.
+/// The tick to which a hold refers.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Edge {
     First,
@@ -137,7 +137,7 @@ impl Edge {
     }
 }
 
-/// Whether a hold follows from those of the places that the value is copied from.
+/// Whether a hold follows from the holds of the origins of the value.
 fn is_equal(
     view: &View<'_, '_>,
     v: Var,

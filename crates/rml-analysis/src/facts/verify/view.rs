@@ -1,4 +1,4 @@
-//! The verifier's view of a program: which conditions are equal or opposite, which clocks are within which, and for
+//! The verifier's view of a program: which conditions are equal or opposite, which clocks are within others, and for
 //! each tick of a delay the ticks that may be its neighbour.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -12,12 +12,12 @@ use super::super::{Facts, Position, Positions, Segments, SegmentsData, Truths, V
 use crate::clocks::{ClockData, ClockId, Clocks};
 use crate::conditions::Guard;
 
-/// The program.
+/// The program, with the facts about its conditions.
 pub(super) struct Program<'a> {
     pub(super) flat: &'a Flat,
     pub(super) clocks: &'a Clocks,
     definitions: IndexVec<Var, Option<Eq>>,
-    /// Conditions with equal or opposite values at equal ticks: the parent in a forest, and whether it is opposite.
+    /// Conditions with equal or opposite values at equal ticks, as a forest: the parent, and whether it is opposite.
     equal: IndexVec<Var, (Var, bool)>,
 }
 
@@ -52,7 +52,7 @@ impl<'a> Program<'a> {
         }
     }
 
-    /// The representative of a condition, and whether it is the opposite.
+    /// The representative of a condition, and whether it has the opposite value.
     fn root(&self, mut v: Var) -> (Var, bool) {
         let mut opposite = false;
         while self.equal[v].0 != v {
@@ -62,13 +62,13 @@ impl<'a> Program<'a> {
         (v, opposite)
     }
 
-    /// Whether two statements about conditions are the same one.
+    /// Whether two guards have the same meaning.
     pub(super) fn is_same(&self, a: Guard, b: Guard) -> bool {
         let ((x, not_x), (y, not_y)) = (self.root(a.cond), self.root(b.cond));
         x == y && (a.value ^ not_x) == (b.value ^ not_y)
     }
 
-    /// The equation's right side; none for an input.
+    /// The right side of the equation; `None` for an input.
     pub(super) fn rhs(&self, v: Var) -> Option<&'a Rhs> {
         self.definitions[v].map(|eq| &self.flat.equations[eq].rhs)
     }
@@ -81,13 +81,13 @@ impl<'a> Program<'a> {
         self.flat.vars[v].ty == Type::condition()
     }
 
-    /// Whether the value that a delay begins with may be replaced by a loaded one.
+    /// Whether the initial value of a delay may be replaced by a loaded one.
     pub(super) fn is_loaded(&self, v: Var) -> bool {
         let eq = self.definitions[v];
         self.flat.states.values().any(|s| s.parameter && Some(s.equation) == eq)
     }
 
-    /// Whether a checkpoint may hold its value.
+    /// Whether a checkpoint may contain the value of a delay.
     pub(super) fn is_state(&self, v: Var) -> bool {
         let eq = self.definitions[v];
         self.flat.states.values().any(|s| Some(s.equation) == eq)
@@ -100,7 +100,7 @@ impl<'a> Program<'a> {
         }
     }
 
-    /// The ends of a window and of all around it.
+    /// The ends of a window and of all windows around it.
     pub(super) fn ends(&self, window: Option<Window>) -> Vec<Var> {
         let mut ends = Vec::new();
         let mut at = window;
@@ -111,8 +111,7 @@ impl<'a> Program<'a> {
         ends
     }
 
-    /// The conditions that lead from one clock to another one within it, outermost first; none if it is not
-    /// within.
+    /// The conditions from one clock to another one within it, outermost first; `None` if it is not within the other.
     pub(super) fn between(&self, outer: ClockId, inner: ClockId) -> Option<Vec<Guard>> {
         let mut path = Vec::new();
         let mut at = inner;
@@ -122,7 +121,7 @@ impl<'a> Program<'a> {
                     path.push(Guard { cond, value: positive });
                     at = parent;
                 }
-                // Every tick is one of the base clock.
+                // All ticks are ticks of the base clock.
                 _ if outer == Clocks::BASE => break,
                 _ => return None,
             }
@@ -132,18 +131,18 @@ impl<'a> Program<'a> {
     }
 }
 
-/// A tick that a delay may take its value from.
+/// A tick from which a delay may read its value.
 #[derive(Clone, Copy, PartialEq, std::cmp::Eq, Debug)]
 pub(super) enum Neighbour {
-    /// There is none, or a window ends on the way: the initial value.
+    /// No tick, or a window ends in between: the delay has its initial value.
     Nobody,
-    /// One of the same segment, at that position.
+    /// A tick of the same segment, at this position.
     Inside(Position),
-    /// One of an earlier segment.
+    /// A tick of an earlier segment, at this position.
     Earlier(Position),
-    /// One of a later segment. It may not end within the trace, so that nothing is known about it.
+    /// A tick of a later segment. That segment may not end within the trace, so nothing is known about it.
     Later,
-    /// One that is no tick of the segments' clock.
+    /// A tick that is not on the segments' clock.
     Anywhere,
 }
 
@@ -171,18 +170,18 @@ impl<'a> Delay<'a> {
     }
 }
 
-/// A program in the segments of one entry.
+/// A program, viewed in the segments of one entry.
 pub(super) struct View<'v, 'a> {
     pub(super) program: &'v Program<'a>,
     pub(super) facts: &'v Facts,
     pub(super) id: Segments,
     pub(super) data: &'v SegmentsData,
-    /// For each clock within that of the segments, the conditions that lead to it.
+    /// For each clock within that of the segments, the conditions between the two clocks.
     inside: IndexVec<ClockId, Option<Vec<Guard>>>,
-    /// What a position says about conditions, by representative; none if it contradicts itself, so that no segment has
-    /// a tick there.
+    /// The values of conditions that a position implies, by representative; `None` if they contradict each other, so
+    /// that no segment has a tick at this position.
     implied: [Option<BTreeMap<Var, bool>>; 4],
-    /// Values of conditions, by representative, that each has at one tick a segment at most.
+    /// Values that conditions have at most at one tick per segment, by representative.
     marks: BTreeSet<(Var, bool)>,
 }
 
@@ -198,7 +197,7 @@ impl<'v, 'a> View<'v, 'a> {
         view
     }
 
-    /// Whether these segments are around those of another entry.
+    /// Whether these segments contain those of another entry.
     pub(super) fn divides_into(&self, smaller: Segments) -> bool {
         let of = |id: &Segments| self.facts.segments.get(*id).and_then(|data| data.parent);
         std::iter::successors(of(&smaller), of).any(|around| around == self.id)
@@ -225,19 +224,19 @@ impl<'v, 'a> View<'v, 'a> {
         self.clock(v) == self.data.clock
     }
 
-    /// For a variable on a clock within that of the segments, the conditions that sample it.
+    /// The conditions that sample a variable on a clock within that of the segments.
     pub(super) fn samplings(&self, v: Var) -> Option<&[Guard]> {
         self.inside[self.clock(v)].as_deref()
     }
 
-    /// What the position says about a condition.
+    /// The values of a condition that a position permits.
     pub(super) fn implied(&self, v: Var, p: Position) -> Truths {
         let (root, opposite) = self.program.root(v);
         let Some(implied) = &self.implied[p.index()] else { return Truths::NONE };
         implied.get(&root).map_or(Truths::ANY, |value| Truths::of(*value ^ opposite))
     }
 
-    /// Whether no segment has a tick at a position, whatever the tables say.
+    /// Whether no segment has a tick at a position, independently of the tables.
     pub(super) fn is_impossible(&self, p: Position) -> bool {
         self.implied[p.index()].is_none()
     }
@@ -266,7 +265,8 @@ impl<'v, 'a> View<'v, 'a> {
         Some(certain)
     }
 
-    /// Adds what follows for the operands of conditions; whether there was more, or none for a contradiction.
+    /// Adds the values that follow for the operands of conditions. Returns whether any was added; `None` for a
+    /// contradiction.
     fn infer(&self, certain: &mut BTreeMap<Var, bool>) -> Option<bool> {
         let before = certain.len();
         for equation in self.program.flat.equations.iter().filter(|_| before > 0) {
@@ -303,7 +303,7 @@ impl<'v, 'a> View<'v, 'a> {
         }
     }
 
-    /// Whether every end of a segment is one of a window.
+    /// Whether a window ends wherever a segment does; `ends` are those of the window and the windows around it.
     fn surely_splits(&self, ends: &[Var]) -> bool {
         let among =
             |l: &Guard| ends.iter().any(|e| self.program.is_same(Guard { cond: *e, value: true }, *l));
@@ -317,7 +317,7 @@ impl<'v, 'a> View<'v, 'a> {
         named || ends.iter().any(always)
     }
 
-    /// Whether a window may end where no segment does.
+    /// Whether a window may end within a segment.
     fn may_split_inside(&self, ends: &[Var]) -> bool {
         let never = |e: &Var| {
             self.samplings(*e).is_some()
@@ -327,7 +327,7 @@ impl<'v, 'a> View<'v, 'a> {
         !ends.iter().all(never)
     }
 
-    /// The ticks that the value of a delay may come from.
+    /// The ticks from which a delay may read its value.
     pub(super) fn neighbours(&self, v: Var, delay: &Delay<'_>, p: Position) -> Vec<Neighbour> {
         if self.samplings(v).is_none() {
             return vec![Neighbour::Nobody, Neighbour::Anywhere];
@@ -346,7 +346,7 @@ impl<'v, 'a> View<'v, 'a> {
                 found.push(Neighbour::Nobody);
             }
         }
-        // A sampled clock may have no other tick in the segment.
+        // A sampled clock may have no further tick in the segment.
         if at_border || !exact {
             found.push(Neighbour::Nobody);
             if !self.surely_splits(&ends) {
@@ -360,7 +360,7 @@ impl<'v, 'a> View<'v, 'a> {
         found
     }
 
-    /// Whether a variable has at most one tick a segment.
+    /// Whether a variable has at most one tick per segment.
     pub(super) fn is_once(&self, v: Var) -> bool {
         let Some(samplings) = self.samplings(v) else { return false };
         let place = self.of(v).place;
@@ -369,7 +369,7 @@ impl<'v, 'a> View<'v, 'a> {
             || samplings.iter().any(|l| self.is_mark(*l))
     }
 
-    /// The value of a condition that it has at the first tick of a window only, if no window ends within a segment.
+    /// The value that a condition has only at the first tick of a window, if no window ends within a segment.
     fn mark(&self, v: Var) -> Option<(Var, bool)> {
         let Some(Rhs::Fby { init: Init::Const(k), next, window }) = self.program.rhs(v) else { return None };
         let value = self.program.truth_of(*k).known()?;
@@ -386,7 +386,7 @@ impl<'v, 'a> View<'v, 'a> {
         self.marks.contains(&(root, guard.value ^ opposite))
     }
 
-    /// The name of a place, for messages.
+    /// The name of a variable at a position, for messages.
     pub(super) fn place(&self, v: Var, p: Position) -> String {
         let eq = self.program.equation(v).map_or_else(|| v.to_string(), |eq| format!("{eq} ({v})"));
         format!("{eq} at {p} in {}", self.id)
