@@ -31,25 +31,25 @@ use crate::source::Source;
 pub struct Adjoint {
     /// The nodes, each equation with the places that it comes from.
     pub nodes: Vec<Printed>,
-    /// The texts of these places.
+    /// The texts that these places refer to.
     pub sources: Arc<Sources>,
 }
 
 impl Adjoint {
-    /// The text, a program again, in the layout of `rml fmt`: long equations are broken.
+    /// The text, in the layout of `rml fmt`: it is a program again, and long equations are broken into lines.
     pub fn text(&self) -> String {
         let text = self.nodes.iter().map(Printed::text).collect::<Vec<_>>().join("\n");
         rml_syntax::format(&text).unwrap_or(text)
     }
 }
 
-/// The adjoint of node `node`, and all nodes that it needs, in surface syntax, callees first: a program again. Nodes of
-/// the prelude (the default `diff_param`) are in scope anyway and left out.
+/// The adjoint of node `node`, and all nodes that it needs, as a program in surface syntax, callees first. Nodes of the
+/// prelude (the default `diff_param`) are in scope in every program and are left out.
 ///
 /// `grad_f` names the adjoint of `f` that reads parameters and does not update them.
 ///
-/// A node whose shapes its own interface leaves open is taken as another node of the program calls it. The text keeps
-/// static parameters by name.
+/// If the interface of a node does not determine its shapes, those of a call by another node of the program are used.
+/// The text keeps static parameters by name.
 ///
 /// # Errors
 /// As [`compile`](crate::compile()); a node that cannot be differentiated.
@@ -84,8 +84,8 @@ pub fn adjoint(source: &Source, options: &Options, node: &str) -> Result<Adjoint
     within.or_else(placed).map_or(alone, Ok)
 }
 
-/// The adjoint of the root, or of the first instance of the node that is differentiated within it. If `held`, it reads
-/// parameters and does not update them.
+/// The adjoint of the root, or of the first instance of the differentiated node within it. With `held`, it reads
+/// parameters but does not update them.
 fn adjoint_of(front: &Front, options: &Options, root: Root, held: bool) -> Result<Adjoint, Error> {
     let nodes = front.elaborate(options, root.clone()).and_then(|(module, _)| {
         let mut module = pass::normalize(&module);
@@ -105,7 +105,7 @@ fn adjoint_of(front: &Front, options: &Options, root: Root, held: bool) -> Resul
     Ok(Adjoint { nodes: front.fail(nodes)?, sources: Arc::clone(&front.sources) })
 }
 
-/// Refuses a program with a parameter that begins with a stream: an adjoint would pass over it.
+/// Refuses a program in which the initial value of a parameter is a stream: an adjoint would ignore it.
 fn check_initial_values(front: &Front, module: &normal::Module) -> Result<(), Diagnostics> {
     let (inputs, root) = (OpenInputs::new(front), &module.nodes[module.root].name);
     let Ok(differentiated) = rml_autodiff::differentiate(module.clone()) else { return Ok(()) };

@@ -1,4 +1,4 @@
-//! Analyses: of the node that runs, or of every node that no other calls.
+//! Analyses of the node that runs, or of every node that no other node calls.
 
 mod open;
 mod unchecked;
@@ -22,15 +22,15 @@ use crate::unit::Unit;
 
 pub use unchecked::Unchecked;
 
-/// Analyses the node that runs, [`Options::node`], with everything that it calls.
+/// Analyses the node that runs, [`Options::node`], with all its callees.
 ///
 /// # Errors
-/// Whatever stops the compilation. What the analyses themselves reject is part of the result.
+/// Errors that stop the compilation. Errors that the analyses find are part of the result.
 pub fn analyse(source: &Source, options: &Options) -> Result<Analysis, Error> {
     Unit::new(source, options)?.analysis()
 }
 
-/// As [`analyse`]; the dimension `batch` gets an arbitrary value where it has none.
+/// As [`analyse`]; a dimension `batch` without a value is given an arbitrary one.
 ///
 /// # Errors
 /// As [`analyse`].
@@ -44,9 +44,9 @@ pub fn analyse_any_batch(source: &Source, options: &Options) -> Result<Analysis,
     })
 }
 
-/// Analyses every node that no other node calls, with everything that it calls, whatever is wrong elsewhere. Where such
-/// a node cannot be compiled, what it calls is analysed by itself. A setting counts for the nodes that take it; a
-/// static parameter or named dimension without a value is given an arbitrary one.
+/// Analyses every node that no other node calls, with all its callees, regardless of errors in other nodes. If such a
+/// node cannot be compiled, its callees are analysed on their own. A setting applies to the nodes that have the
+/// parameter; a static parameter or named dimension without a value is given an arbitrary one.
 pub fn analyse_all(source: &Source, options: &Options) -> Vec<Analysis> {
     let Ok(front) = source.front() else { return Vec::new() };
     let (modules, findings) = front.check_all(options);
@@ -54,8 +54,8 @@ pub fn analyse_all(source: &Source, options: &Options) -> Vec<Analysis> {
     all.into_iter().map(Arc::unwrap_or_clone).collect()
 }
 
-/// As [`analyse_all`]; `clean` says that no error is known, `forms` has what [`Front::check_all`] makes. For each other
-/// node, the reason why it is not analysed.
+/// As [`analyse_all`]; `clean` says that no error is known, `forms` has the results of [`Front::check_all`]. Also
+/// returns the nodes that are not analysed, with the reasons.
 pub(crate) fn analyse_each(
     front: &Front,
     options: &Options,
@@ -67,9 +67,9 @@ pub(crate) fn analyse_each(
     })
 }
 
-/// The analysis of a node with everything that it calls, whatever is wrong elsewhere, and where its inputs may be
-/// constants, as they may where it is called; `None` if anything there is in error. What `forms` has of the same values
-/// is not made again.
+/// The analysis of a node with all its callees, regardless of errors in other nodes. Inputs may be constants, as in
+/// calls of the node. `None` if the node or a callee has an error. Nodes in `forms` with the same values are not
+/// elaborated again.
 pub(crate) fn analyse_alone(
     front: &Front,
     node: &NodeSignature,
@@ -87,10 +87,11 @@ pub(crate) fn analyse_alone(
     })
 }
 
-/// What [`analyse_each`] gives, where `analyse` analyses a node.
+/// As [`analyse_each`], with `analyse` to analyse a node.
 ///
-/// Without errors, a node that is not analysed lacks a value or a type; what it calls has its inputs from there, and is
-/// not analysed as a program of its own. What serves differentiation is part of the nodes that train.
+/// If there are no errors, a node is not analysed because it lacks a value or a type. Its callees get their inputs from
+/// it, and are not analysed as programs of their own. Nodes for differentiation are analysed as part of the nodes that
+/// train.
 pub(crate) fn analyse_each_by(
     front: &Front,
     options: &Options,
@@ -129,12 +130,12 @@ pub(crate) fn analyse_each_by(
     (found, unchecked)
 }
 
-/// How a node is analysed of which not all is said.
+/// Complete options for a node, some of whose values may be arbitrary.
 #[derive(Clone)]
 pub(crate) struct Placed {
-    /// With a value for each static parameter and named dimension.
+    /// The options with a value for each static parameter and named dimension.
     pub(crate) options: Options,
-    /// The arbitrary values.
+    /// The values that are arbitrary.
     pub(crate) assumed: Vec<(String, StaticValue)>,
 }
 
@@ -146,8 +147,8 @@ impl Placed {
         Self { options, assumed }
     }
 
-    /// As it is; then with other numbers, or a value of another kind, for one of the parameters. A size of 1, which
-    /// fits beside any other one, comes after sizes that do not.
+    /// These options; then options with another number, or a value of another kind, for one of the parameters. The size
+    /// 1, which fits any other size, comes after sizes that do not.
     fn all(&self) -> impl Iterator<Item = Self> {
         let int = StaticValue::Int;
         let list = |sizes: &[i64]| StaticValue::Array(sizes.iter().map(|size| int(*size)).collect());
@@ -157,8 +158,8 @@ impl Placed {
         std::iter::once(self.clone()).chain(others)
     }
 
-    /// Whether a named dimension of the node, or a static integer, has another value than here: the node is right for
-    /// some sizes alone.
+    /// Whether a named dimension of the node, or a static integer, has another value in `assumed`. Then the node is
+    /// right only for some sizes.
     fn is_changed(&self, node: &NodeSignature, assumed: &[(String, StaticValue)]) -> bool {
         let is_int = |value: &StaticValue| matches!(value, StaticValue::Int(_));
         let mut both = self.assumed.iter().zip(assumed);
@@ -176,15 +177,15 @@ impl Placed {
     }
 }
 
-/// The nodes, each with those that it calls, in an order in which each stands after those that call it, else as in the
-/// text.
+/// The nodes, each given by its callees, in an order in which callers come before callees, and otherwise in the order
+/// of the text.
 fn callers_first(calls: &[Vec<usize>]) -> Vec<usize> {
     let mut callers = vec![0_usize; calls.len()];
     calls.iter().flatten().for_each(|callee| callers[*callee] += 1);
     let uncalled = (0..calls.len()).filter(|i| callers[*i] == 0);
     let mut ready: BinaryHeap<Reverse<usize>> = uncalled.map(Reverse).collect();
     let mut order = Vec::with_capacity(calls.len());
-    // The elaboration cuts calls of a node by itself, so that every node is uncalled in the end.
+    // Elaboration removes recursive calls, so every node is uncalled eventually.
     while let Some(Reverse(i)) = ready.pop() {
         order.push(i);
         for &callee in &calls[i] {
@@ -197,7 +198,7 @@ fn callers_first(calls: &[Vec<usize>]) -> Vec<usize> {
     order
 }
 
-/// Marks a node and everything that it calls.
+/// Marks a node and all its callees.
 fn cover(calls: &[Vec<usize>], node: usize, covered: &mut [bool]) {
     let mut todo = vec![node];
     while let Some(node) = todo.pop() {

@@ -1,4 +1,4 @@
-//! What is known about a program before it runs.
+//! The facts about a program before it runs.
 
 pub(crate) mod callers;
 pub(crate) mod calls;
@@ -21,7 +21,7 @@ use rml_ir::typed::StaticValue;
 use crate::front::Front;
 use crate::lower::needs_checkpoint;
 
-/// The facts about one node that is run.
+/// The facts about one node that runs.
 ///
 /// ```
 /// # use rml_driver as rml;
@@ -37,25 +37,25 @@ use crate::lower::needs_checkpoint;
 pub struct Analysis {
     /// The program with all calls inlined, every variable kept.
     pub flat: Arc<Flat>,
-    /// The source texts, for drawing diagnostics.
+    /// The source texts, for printing diagnostics.
     pub sources: Arc<Sources>,
-    /// The clocks of its variables, and whether they fit.
+    /// The clocks of its variables, and whether they are consistent.
     pub clocks: ClockReport,
     /// Static parameters and named dimensions that were given an arbitrary value.
     pub assumed: Vec<(String, StaticValue)>,
-    /// What is known about the program as it runs; nothing if its clocks do not fit.
+    /// The facts about the program as it runs; none if its clocks are inconsistent.
     pub run: Option<RunFacts>,
-    /// Why it cannot run for want of memory.
+    /// The error that it cannot run because memory is too small.
     pub shortage: Option<Diagnostic>,
-    /// Inputs that are declared for every cycle, and used in some only: warnings.
+    /// Warnings about inputs that are declared for every cycle, but used only in some.
     pub undeclared: Vec<Diagnostic>,
-    /// Warnings about what the node learns and how its shapes meet, where its named dimensions have no value. Those of
-    /// other nodes are found before they are analysed.
+    /// Warnings about what the node learns and how its shapes meet, if its named dimensions have no value. Other nodes
+    /// get these warnings before they are analysed.
     pub open: Vec<Diagnostic>,
 }
 
-/// What is known about a program as it runs: folded, and restricted to what the outputs and trained parameters need.
-/// Nothing is drawn: of random constants only the types are known.
+/// The facts about a program as it runs: folded, and restricted to what the outputs and trained parameters need. Random
+/// constants are not drawn; only their types are known.
 ///
 /// ```
 /// # use rml_driver as rml;
@@ -67,12 +67,12 @@ pub struct Analysis {
 /// ```
 #[derive(Clone, Debug)]
 pub struct RunFacts {
-    /// What runs.
+    /// The program that runs.
     pub flat: Arc<Flat>,
-    /// What is known about it.
+    /// Its analyses.
     pub analyses: Analyses,
-    /// Whether it has parameters, learns none of them, and does not give each of them as a number that nothing in its
-    /// texts trains.
+    /// Whether it has parameters, learns none of them, and its text does not give all of them as numbers that nothing
+    /// trains.
     pub needs_checkpoint: bool,
 }
 
@@ -94,12 +94,12 @@ impl RunFacts {
         Ok(Self { flat: Arc::new(flat), analyses, needs_checkpoint })
     }
 
-    /// The clock of a variable as it is declared, ` when end`; nothing for the base clock.
+    /// The declared form of a variable's clock, ` when end`; empty for the base clock.
     pub fn clock(&self, v: Var) -> String {
         declared::clock(&self.flat, &self.clocks, v)
     }
 
-    /// The program with zeros for what is drawn, on which no plan depends.
+    /// The program with zeros for random constants, on which no plan depends.
     pub fn undrawn(&self) -> Option<Drawn> {
         let mut flat = Flat::clone(&self.flat);
         for constant in flat.consts.iter_mut() {
@@ -107,7 +107,7 @@ impl RunFacts {
                 constant.kind = ConstKind::Value(Value::zeros(&constant.ty, flat.precision));
             }
         }
-        // Every constant has a value now.
+        // Now every constant has a value.
         Drawn::new(flat).ok()
     }
 
@@ -154,18 +154,18 @@ impl Analysis {
         &self.flat.name
     }
 
-    /// The clock of a variable as it is declared, ` when end`; nothing for the base clock.
+    /// The declared form of a variable's clock, ` when end`; empty for the base clock.
     pub fn clock(&self, v: Var) -> String {
         declared::clock(&self.flat, &self.clocks, v)
     }
 
-    /// How long its outputs have to be waited for.
+    /// How long its outputs wait.
     pub fn kind(&self) -> Kind {
         let runs = |r: &&RunFacts| !matches!(r.clocks.verdict, Verdict::Rejected(_));
         self.run.as_ref().filter(runs).map_or(Kind::Rejected, |r| r.bounds.program.kind)
     }
 
-    /// What the analyses find wrong, and what they cannot prove.
+    /// The errors that the analyses find, and the facts that they cannot prove.
     pub fn findings(&self) -> impl Iterator<Item = &Diagnostic> {
         let clocks = match &self.clocks.verdict {
             Verdict::Synchronous => [].iter(),

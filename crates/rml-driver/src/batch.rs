@@ -1,6 +1,6 @@
-//! Mistakes in shapes that a batch of one window hides. A size of 1 fits beside every other size, so a program is also
-//! checked with a size that no other dimension has. Messages write that size as `batch`. The same is done for other
-//! named dimensions.
+//! Mistakes in shapes that a batch of one window hides. A size of 1 fits any other size, so a program is also checked
+//! with a size that no other dimension has. Messages print this size as `batch`. The same is done for other named
+//! dimensions.
 
 use rml_base::codes::analysis::BATCH_TWICE;
 use rml_base::{Diagnostic, Diagnostics, Sources, Span};
@@ -12,24 +12,24 @@ use crate::interface::BATCH;
 use crate::library::is_library;
 use crate::options::Options;
 
-/// Numbers of stacked windows: large primes, which are rarely another size of a program.
+/// Numbers of stacked windows: large primes, which rarely occur as another size of a program.
 const MANY: [u64; 4] = [7919, 7907, 7901, 7883];
-/// Sizes for other dimensions: small, since a size may be a number of copies of equations. They fall, while the
-/// placeholders of an analysis rise, so a warning that depends on which of two sizes is larger appears with one of them
-/// only.
+/// Sizes for other dimensions: small, since a size may be a number of copies of equations. They are in descending order
+/// and the placeholders of an analysis in ascending order, so a warning that depends on which of two sizes is larger
+/// appears with only one of the two.
 const SIZES: [u64; 16] = [293, 283, 281, 277, 271, 269, 263, 257, 251, 241, 239, 233, 229, 227, 223, 211];
 
-/// Sizes for named dimensions: primes that divide no number of the program, so a multiple of one in a shape was
+/// Sizes for named dimensions: primes that divide no number in the program, so a multiple of one in a shape was
 /// computed from it.
 pub(crate) struct Wide(Vec<(String, u64)>);
 
 impl Wide {
-    /// For the number of stacked windows.
+    /// A size for the number of stacked windows.
     pub(crate) fn batch(sources: &Sources) -> Self {
         Self::of(std::iter::once(BATCH), sources)
     }
 
-    /// For those dimensions of a node in these texts.
+    /// Sizes for the named dimensions of a node in these texts.
     pub(crate) fn of<'n>(names: impl Iterator<Item = &'n str>, sources: &Sources) -> Self {
         let written = written(sources);
         let is_new = |size: &u64| written.iter().all(|number| number % size != 0);
@@ -55,7 +55,7 @@ impl Wide {
         options
     }
 
-    /// The dimension that a shape has twice.
+    /// The dimension that occurs twice in a shape.
     fn twice(&self, shape: &Shape) -> Option<&(String, u64)> {
         let times = |size: u64| shape.dims().iter().filter(|other| is(**other, size)).count();
         self.0.iter().find(|(_, size)| times(*size) > 1)
@@ -72,7 +72,7 @@ impl Wide {
         d
     }
 
-    /// A text with the name of a dimension for its size, and `4 * batch` for four times as many.
+    /// A text with the name of a dimension for its size, and `4 * batch` for four times its size.
     fn text(&self, text: &str) -> String {
         let is_word = |c: char| c.is_alphanumeric() || c == '_' || c == '.';
         let mut out = String::with_capacity(text.len());
@@ -84,7 +84,7 @@ impl Wide {
         out
     }
 
-    /// A number as a product with these dimensions, if it is one.
+    /// A number as a product with these dimensions, if it is a multiple of one.
     fn number(&self, token: &str) -> Option<String> {
         let mut rest = token.parse::<u64>().ok().filter(|n| *n > 0)?;
         let mut factors = Vec::new();
@@ -102,34 +102,34 @@ impl Wide {
     }
 }
 
-/// The numbers that the program writes, but 0. Those of the library are no sizes of a program.
+/// The positive numbers in the program's own texts. Numbers in the library are not sizes of a program.
 fn written(sources: &Sources) -> Vec<u64> {
     let own = sources.ids().filter(|file| !is_library(sources, Span::new(*file, 0, 0)));
     let digits = own.flat_map(|file| sources.text(file).split(|c: char| !c.is_ascii_digit()));
     digits.filter_map(|digits| digits.parse().ok()).filter(|number| *number > 0).collect()
 }
 
-/// Whether a size is that number.
+/// Whether a size equals a number.
 fn is(size: usize, number: u64) -> bool {
     u64::try_from(size) == Ok(number)
 }
 
-/// With a size of a batch, if none is given: the sizes that are printed are those of one window.
+/// The options with batch size 1 if none is given, so that printed sizes are those of one window.
 pub(crate) fn any_batch(options: &Options) -> Options {
     let mut options = options.clone();
     options.defaults.entry(BATCH.to_owned()).or_insert(StaticValue::Int(1));
     options
 }
 
-/// Whether the size of a batch is one that [`any_batch`] chose.
+/// Whether the batch size was chosen by [`any_batch`].
 pub(crate) fn is_open(options: &Options) -> bool {
     let is_given = options.batch.is_some() || options.set.contains_key(BATCH);
     !is_given && options.defaults.get(BATCH) == Some(&StaticValue::Int(1))
 }
 
-/// Warns of each pointwise operator whose operands have a dimension in places that do not meet because one operand has
-/// a dimension less: `o - y` of `[batch, 1]` and `[batch]` is `[batch, batch]`. The axis of size 1 is not one that the
-/// node adds itself, as in `expand_dims(x, 1) - x`: then all pairs are meant. `wide` has the sizes of `module`.
+/// Warns about each pointwise operator that combines a dimension with itself, because one operand has a dimension less:
+/// `o - y` of `[batch, 1]` and `[batch]` is `[batch, batch]`. There is no warning if the node adds the axis of size 1
+/// explicitly, as in `expand_dims(x, 1) - x`: then all pairs are intended. `wide` has the sizes of `module`.
 pub(crate) fn twice(module: &Module, sources: &Sources, wide: &Wide) -> Diagnostics {
     let mut found = Diagnostics::new();
     for node in module.nodes.iter().filter(|node| !is_library(sources, node.span)) {
@@ -168,7 +168,8 @@ pub(crate) fn twice(module: &Module, sources: &Sources, wide: &Wide) -> Diagnost
     found
 }
 
-/// Whether an operand has an axis more than what it is made of: here, or where the node defines it.
+/// Whether an operand has an axis more than the value it is made of, by this expression or by its definition in the
+/// node.
 fn adds_axis(node: &Node, operand: ExprId) -> bool {
     let (kind, shape) = (&node.exprs[operand].kind, &node.exprs[operand].ty.shape);
     if let ExprKind::Apply { op: Op::Reshape { .. }, args, .. } = kind {
@@ -181,7 +182,7 @@ fn adds_axis(node: &Node, operand: ExprId) -> bool {
     })
 }
 
-/// An operand before it is brought to the shape of the others.
+/// An operand before it is broadcast to the shape of the others.
 fn as_written(node: &Node, operand: ExprId) -> ExprId {
     match &node.exprs[operand].kind {
         ExprKind::Apply { op: Op::Broadcast { .. }, args, .. } => args.first().copied().unwrap_or(operand),
@@ -189,8 +190,8 @@ fn as_written(node: &Node, operand: ExprId) -> ExprId {
     }
 }
 
-/// The findings for one window, with the errors that are found for many in place of those for one, and with warnings
-/// that only many windows show. `wide` has their number.
+/// The findings for one window, with its errors replaced by those for many windows, and with warnings that appear only
+/// for many windows. `wide` has the number of windows.
 pub(crate) fn widest(mut one: Diagnostics, many: Diagnostics, wide: &Wide) -> Diagnostics {
     if !many.has_errors() {
         one.extend(many.into_iter().filter(|d| d.code == BATCH_TWICE));

@@ -14,14 +14,14 @@ use crate::front::Front;
 use crate::options::{Options, root};
 use crate::unit::Form;
 
-/// The node that runs if none is named.
+/// The default node to run.
 pub(crate) const MAIN: &str = "main";
 
-/// Nodes after the front end. Each is differentiated on first use, and kept so until it is analysed, which is the last
-/// that is asked.
+/// Nodes after the front end. Each is differentiated on first use, and kept in this form until it is analysed, which is
+/// the last use.
 pub(crate) struct Forms<'f> {
     front: &'f Front,
-    /// The values of static parameters and dimensions they were elaborated with.
+    /// The values of static parameters and dimensions with which they were elaborated.
     given: IndexMap<String, StaticValue>,
     /// Whether the size of a batch among them is arbitrary.
     is_batch_open: bool,
@@ -29,7 +29,7 @@ pub(crate) struct Forms<'f> {
 }
 
 impl<'f> Forms<'f> {
-    /// The roots of modules that were elaborated with these options.
+    /// Takes modules that were elaborated with these options, by the names of their roots.
     pub(crate) fn new(
         front: &'f Front,
         options: &Options,
@@ -41,7 +41,7 @@ impl<'f> Forms<'f> {
         Self { front, given, is_batch_open, modules: modules.into_iter().map(entry).collect() }
     }
 
-    /// Whether there is a value for static parameters or dimensions of that name.
+    /// Whether a static parameter or dimension of this name has a value.
     pub(crate) fn gives(&self, name: &str) -> bool {
         self.given.contains_key(name)
     }
@@ -51,20 +51,20 @@ impl<'f> Forms<'f> {
         self.is_batch_open
     }
 
-    /// A node by name, differentiated, and where it is kept.
+    /// A node by name, differentiated, and the cell that keeps it.
     fn take(&self, node: &str) -> Option<(Form, &Cell<Option<Form>>)> {
         let (module, kept) = self.modules.get(node)?;
         Some((kept.take().unwrap_or_else(|| Form::new(self.front, module, self.front.role(node))), kept))
     }
 
-    /// Whether it has a node, elaborated with the same values as those options give to its parameters and dimensions.
+    /// Whether it contains a node, elaborated with the values that these options give to its parameters and dimensions.
     pub(crate) fn has(&self, node: &NodeSignature, options: &Options) -> bool {
         let mut names = node.formals.iter().map(|formal| &formal.name).chain(&node.dimensions);
         let given = options.given();
         self.modules.contains_key(&node.name) && names.all(|name| self.given.get(name) == given.get(name))
     }
 
-    /// The analysis of a node; its inputs in `open` may be constants. `None` if the node is missing or in error.
+    /// The analysis of a node; its inputs in `open` may be constants. `None` if the node is missing or has an error.
     pub(crate) fn analysis(&self, node: &str, open: &dyn Fn(&str) -> bool) -> Option<Analysis> {
         let flat = pass::inline_open(&self.take(node)?.0.module.ok()?, open).ok()?;
         Some(Analysis::new(flat, self.front))
@@ -94,9 +94,9 @@ impl<'f> Forms<'f> {
 /// Checks a module, some of whose root's inputs may be constants.
 type Find<'b> = dyn FnMut(&typed::Module, &dyn Fn(&str) -> bool) -> Diagnostics + 'b;
 
-/// Checks everything but what the static analyses check. With [`Options::node`] that node and what it calls, and all
-/// others too if anything is wrong there; else every node. What passes the front end goes through all passes. Returns
-/// the nodes that do, and all findings, warnings included.
+/// Performs all checks except the static analyses. If [`Options::node`] is set, checks this node and its callees, and
+/// the other nodes only if that finds errors; otherwise checks every node. Nodes without errors in the front end go
+/// through all passes. Returns these nodes, and all findings including warnings.
 pub(crate) fn check_forms<'f>(front: &'f Front, options: &Options) -> (Forms<'f>, Diagnostics) {
     let mut found = Findings::default();
     let mut forms = Forms::new(front, options, []);
@@ -124,10 +124,10 @@ pub(crate) fn check_forms<'f>(front: &'f Front, options: &Options) -> (Forms<'f>
     (forms, found.list)
 }
 
-/// Which inputs of nodes may be constants: all where the node exists to be called, and those without a type, which
-/// can be set, where it is the one that runs; but `main` takes them from data if nothing else is said.
+/// The inputs of nodes that may be constants: of a node that is meant to be called, all inputs; of the only node that
+/// can run, the inputs without a type, which can be set. The inputs of `main` are data by default.
 pub(crate) struct OpenInputs {
-    /// The inputs without a type of the only node that no other calls.
+    /// The inputs without a type of the only node that no other node calls.
     only: Option<(String, Vec<String>)>,
 }
 
@@ -142,7 +142,7 @@ impl OpenInputs {
         Self { only: only.map(|n| (n.name.clone(), inputs(n))) }
     }
 
-    /// Whether an input of that node may be a constant.
+    /// Whether an input of this node may be a constant.
     pub(crate) fn contains(&self, node: &str, input: &str) -> bool {
         match &self.only {
             _ if node == MAIN => false,
@@ -152,7 +152,7 @@ impl OpenInputs {
     }
 }
 
-/// Findings, each once: what is wrong with a node is found again for each of its callers.
+/// Findings, each once: an error in a node is found again for each of its callers.
 #[derive(Default)]
 pub(crate) struct Findings {
     pub(crate) list: Diagnostics,

@@ -13,7 +13,7 @@ use crate::unit::Unit;
 /// Compiles a program.
 ///
 /// # Errors
-/// Whatever the front end finds wrong, all of it; a file that cannot be read.
+/// All errors of the front end; a file that cannot be read.
 pub fn compile(source: &Source, options: &Options) -> Result<Program, Error> {
     let _span = tracing::info_span!("compile").entered();
     Unit::new(source, options)?.program()

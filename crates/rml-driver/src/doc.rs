@@ -1,5 +1,5 @@
-//! Documentation of nodes: the comment before each, its interface, and which inputs are static. It is read from the
-//! source, so it is always up to date.
+//! Documentation of nodes: the comment before each, its interface, and its static inputs. It is read from the source,
+//! so it is always up to date.
 
 mod forms;
 
@@ -34,14 +34,14 @@ pub struct ModuleDoc {
 pub struct NodeDoc {
     /// Its name.
     pub name: String,
-    /// Whether other texts cannot name it.
+    /// Whether other texts cannot refer to it.
     pub private: bool,
     /// The interface, in canonical layout: `node f(x: num [d]) -> (y)`.
     pub header: String,
     /// The comment before it, without its delimiters; empty if there is none.
     pub comment: String,
-    /// The interface of the adjoint that is derived from it, in the same layout: `node diff_f(..) -> (..)`. An input or
-    /// output without a written type counts as `num`.
+    /// The interface of its derived adjoint, in the same layout: `node diff_f(..) -> (..)`. An input or output without
+    /// a written type counts as `num`.
     pub adjoint: String,
     /// The names of the adjoint's inputs.
     pub adjoint_inputs: Vec<String>,
@@ -60,7 +60,7 @@ impl NodeDoc {
     }
 }
 
-/// Something that a program can name.
+/// An item that a program can name.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Documented {
     /// A module.
@@ -96,11 +96,11 @@ pub fn document(source: &Source) -> Result<ModuleDoc, Error> {
     Ok(read(sources.name(id), sources.text(id), &known))
 }
 
-/// What `name` means without any import of a program's own: a module, the nodes of that name, `std.layers.lstm` for one
-/// of them, or an operator.
+/// The meanings of `name` without a program's own imports: a module, the nodes of this name, a node as in
+/// `std.layers.lstm`, or an operator.
 ///
 /// # Errors
-/// Nothing is called so; the nearest name is suggested.
+/// Nothing has this name; the nearest name is suggested.
 pub fn find(name: &str) -> Result<Vec<Documented>, Diagnostic> {
     let modules = library();
     let mut found: Vec<Documented> =
@@ -132,10 +132,10 @@ pub fn find(name: &str) -> Result<Vec<Documented>, Diagnostic> {
     })
 }
 
-/// The node of that name in a module.
+/// The node of this name in a module.
 ///
 /// # Errors
-/// There is none; the nearest name is suggested.
+/// There is no such node; the nearest name is suggested.
 pub fn node<'m>(module: &'m ModuleDoc, name: &str) -> Result<&'m NodeDoc, Diagnostic> {
     module.nodes.iter().find(|n| n.name == name).ok_or_else(|| {
         let d = Diagnostic::error(codes::UNKNOWN_NAME, format!("{} has no node `{name}`", module.name));
@@ -146,7 +146,7 @@ pub fn node<'m>(module: &'m ModuleDoc, name: &str) -> Result<&'m NodeDoc, Diagno
     })
 }
 
-/// The nodes of a text with their comments, as far as it parses.
+/// The nodes of a text with their comments, as far as the text parses.
 pub fn module(name: &str, text: &str) -> ModuleDoc {
     let known = Source::text(name, text).front().map(|front| front.signatures()).unwrap_or_default();
     read(name, text, &known)
@@ -176,8 +176,8 @@ fn read(name: &str, text: &str, known: &[NodeSignature]) -> ModuleDoc {
     ModuleDoc { name: name.to_owned(), introduction, nodes }
 }
 
-/// The documentation of one node of a text, of which only the part from byte `after` to the end of the node is read:
-/// there ends what stands before the node and its comment.
+/// The documentation of one node of a text. Only the part from byte `after` to the end of the node is read; the item
+/// before the node and its comment ends at `after`.
 pub fn of_node(text: &str, after: usize, node: &NodePlace) -> Option<NodeDoc> {
     let text = text.get(after..node.span.range().end)?;
     let (bump, mut names, mut sources) = (Bump::new(), lasso::Rodeo::new(), Sources::new());
@@ -246,7 +246,7 @@ fn adjoint(
     (format!("node diff_{name}({}) -> ({})", declared.join(", "), outputs.join(", ")), inputs)
 }
 
-/// The comments that stand right before byte `at`, without a blank line between.
+/// The comments directly before byte `at`, without a blank line between.
 fn comment(file: &File<'_>, mut at: usize, text: &str) -> String {
     let mut parts = Vec::new();
     let before = |at: usize| file.comments.partition_point(|c| c.end as usize <= at).checked_sub(1);
@@ -258,7 +258,7 @@ fn comment(file: &File<'_>, mut at: usize, text: &str) -> String {
     parts.join("\n")
 }
 
-/// Whether byte `at` is the next thing after a comment, on the same or the next line.
+/// Whether byte `at` follows a comment on the same or the next line.
 fn behind(text: &str, comment: Span, at: usize) -> bool {
     let between = text.get(comment.end as usize..at);
     between.is_some_and(|t| t.trim().is_empty() && t.matches('\n').count() <= 1)

@@ -35,13 +35,13 @@ pub enum Stage {
     Diff,
     /// The flat form.
     Inline,
-    /// The flat form with the branches taken that constant conditions choose.
+    /// The flat form with the branches of constant conditions chosen.
     Settle,
     /// The same with constants folded.
     Fold,
-    /// The same restricted to what the outputs and trained parameters need: what the static analyses judge.
+    /// The same, restricted to what the outputs and trained parameters need; the static analyses work on it.
     Cone,
-    /// The same with random constants drawn: what runs.
+    /// The same with random constants drawn: the program that runs.
     Draw,
     /// The same, with the clocks and facts that a scheduler can use.
     Analyse,
@@ -49,7 +49,7 @@ pub enum Stage {
     Plan,
     /// The same as loops over the elements of each tick.
     Nests,
-    /// The same with fewer loops: those that read what others compute run with them.
+    /// The same with fewer loops: a loop that reads the results of another one is fused with it.
     Fused,
 }
 
@@ -112,8 +112,8 @@ fn planned(module: normal::Module, options: &Options) -> Result<Plan, Diagnostic
     Ok(plan(&flat).map_err(|declined| declined.diagnostic(&flat.name))?)
 }
 
-/// The plan that runs whole windows: where their ends look ahead, that of the program that has data of the next cycle
-/// as inputs.
+/// The plan that runs whole windows. If their ends look ahead, the plan of a program with data of the next cycle as
+/// inputs.
 fn plan(flat: &Drawn) -> Result<Plan, Declined> {
     let plan = schedule(flat, Fed::Windows);
     if plan.as_ref().map_or(true, |plan| plan.waits)
@@ -126,7 +126,7 @@ fn plan(flat: &Drawn) -> Result<Plan, Declined> {
     plan
 }
 
-/// The text after the last step of lowering that is taken, up to `last`.
+/// The text after the lowering steps up to `last`.
 fn after(module: normal::Module, options: &Options, last: Step) -> Result<String, Diagnostics> {
     let inlined = back(module, options)?;
     let mut shown = None;
@@ -144,9 +144,9 @@ fn flat_text(flat: &Flat) -> Result<String, Diagnostic> {
     Ok(flat::print(flat))
 }
 
-/// Asks for the memory of the printed form, in which each element of a constant stands by itself.
+/// Requests the memory for the printed form, in which each element of a constant is written out.
 fn ask_for_text(flat: &Flat) -> Result<(), Diagnostic> {
-    /// Digits, sign, exponent, comma; a text is copied where it grows.
+    /// Digits, sign, exponent, comma; three times, since a growing string is copied.
     const ELEMENT: u64 = 3 * 24;
     let values = flat.consts.iter().filter_map(|c| c.value());
     let elements = values.fold(0_u64, |n, v| n.saturating_add(v.shape().len() as u64));

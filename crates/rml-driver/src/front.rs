@@ -1,4 +1,4 @@
-//! The first step of compilation for any node of a source: reads its texts, and binds names.
+//! The first step of compilation for every node of a source: reads its texts, and binds names.
 
 use std::sync::{Arc, OnceLock};
 
@@ -15,18 +15,18 @@ use crate::load;
 use crate::options::Options;
 use crate::origin::Origin;
 
-/// The node that a training runs if none is named.
+/// The default node for training.
 const TRAIN: &str = "train";
-/// The nodes that evaluate a training if none is named: with data, and without.
+/// The default nodes to evaluate a training: with data, and without.
 const EVALUATING: [&str; 2] = ["infer", "evaluate"];
 
-/// Binds names, and tells what else is asked for.
+/// Binds names, and returns additional information of type `T`.
 type Resolve<T> = fn(&mut Sources, FileId, &rml_elab::Options, &mut dyn Loader) -> (Resolved, T);
 
-/// The texts of a program with their names bound. Whatever is compiled of one source begins with the same front.
+/// The texts of a program with their names bound. Every compilation of a source starts from the same front.
 #[derive(Debug)]
 pub(crate) struct Front {
-    /// The texts, for drawing diagnostics.
+    /// The texts, for printing diagnostics.
     pub(crate) sources: Arc<Sources>,
     /// The program's own text.
     pub(crate) main: FileId,
@@ -35,7 +35,7 @@ pub(crate) struct Front {
 }
 
 impl Front {
-    /// Reads the texts and binds names. What is wrong with them is found when a node is elaborated.
+    /// Reads the texts and binds names. Errors in names are reported when a node is elaborated.
     ///
     /// # Errors
     /// The main text cannot be read.
@@ -73,7 +73,7 @@ impl Front {
         is_library(&self.sources, place)
     }
 
-    /// Whether the program's own texts call an adjoint: then they may train parameters.
+    /// Whether the program's own texts call an adjoint, so that they may train parameters.
     pub(crate) fn differentiates(&self) -> bool {
         self.resolved.differentiates()
     }
@@ -83,7 +83,7 @@ impl Front {
         rml_analysis::learning(module, role, &|place| self.is_library(place))
     }
 
-    /// What a node is for, by its name.
+    /// The role of a node, by its name.
     pub(crate) fn role(&self, node: &str) -> Role {
         let trains = || self.signatures().iter().any(|other| other.name == TRAIN);
         match node {
@@ -93,22 +93,22 @@ impl Front {
         }
     }
 
-    /// The inputs of a program's root that it compares with values whose range is known.
+    /// The inputs of a program's root that it compares with values of a known range.
     pub(crate) fn bounded(&self, module: &normal::Module) -> Vec<rml_analysis::Bounded> {
         rml_analysis::bounded(module, &|place| self.is_library(place))
     }
 
-    /// Where the learning rates of a program are written.
+    /// The places of the learning rates of a program.
     pub(crate) fn learning_rates(&self, module: &normal::Module) -> Vec<Span> {
         rml_analysis::learning_rates(module, &|place| self.is_library(place))
     }
 
-    /// What the main text says about its nodes.
+    /// The interfaces of the nodes, read from the main text.
     pub(crate) fn interfaces(&self) -> &Interfaces {
         self.interfaces.get_or_init(|| Interfaces::of(&self.sources, self.main))
     }
 
-    /// The interfaces of the nodes of the main text, as far as they resolve.
+    /// The signatures of the nodes of the main text, as far as they can be resolved.
     pub(crate) fn signatures(&self) -> Vec<NodeSignature> {
         self.resolved.signatures()
     }
@@ -125,10 +125,10 @@ impl Front {
         }
     }
 
-    /// The typed stage of a root whatever is wrong elsewhere.
+    /// The typed stage of a root, regardless of errors in other nodes.
     ///
     /// # Errors
-    /// What is wrong with what it needs.
+    /// Errors in the root or in nodes that it needs.
     pub(crate) fn elaborate_alone(
         &self,
         options: &Options,
@@ -137,7 +137,7 @@ impl Front {
         self.resolved.elaborate_alone(&elaboration(options, root))
     }
 
-    /// The typed stage of each node that no other calls and that is right, and all findings.
+    /// The typed stage of each node without errors that no other node calls, and all findings.
     pub(crate) fn check_all(&self, options: &Options) -> (Vec<typed::Module>, Diagnostics) {
         let check = |options: &Options| self.resolved.check_all(&elaboration(options, Root::Default));
         let (modules, found) = check(options);
@@ -164,7 +164,7 @@ impl Front {
         }
     }
 
-    /// A number of many stacked windows, if their number is open and a node has them.
+    /// A large number of stacked windows, if the number is open and a node has stacked windows.
     fn many(&self, options: &Options) -> Option<Wide> {
         (batch::is_open(options) && self.is_stacked()).then(|| Wide::batch(&self.sources))
     }
@@ -174,7 +174,7 @@ impl Front {
         self.signatures().iter().any(|node| node.dimensions.iter().any(|name| name == BATCH))
     }
 
-    /// What only many stacked windows show of a program that is right for the number that it runs with.
+    /// The findings that appear only with many stacked windows, for a program that is right with its own number.
     pub(crate) fn stacked(&self, options: &Options, root: Root) -> Diagnostics {
         if !self.is_stacked() {
             return Diagnostics::new();
@@ -184,13 +184,13 @@ impl Front {
         many.map(|(module, _)| batch::twice(&module, &self.sources, &wide)).unwrap_or_default()
     }
 
-    /// The result, or the findings with the texts that they point into.
+    /// The result, or the findings together with the texts that they point into.
     pub(crate) fn fail<T>(&self, result: Result<T, Diagnostics>) -> Result<T, Error> {
         result.map_err(|findings| Error::new(findings, Arc::clone(&self.sources)))
     }
 }
 
-/// How to elaborate a root.
+/// The options for elaborating a root.
 fn elaboration(options: &Options, root: Root) -> rml_elab::Options {
     let mut set = options.set.clone();
     if let Some(batch) = options.batch {

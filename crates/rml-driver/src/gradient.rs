@@ -1,4 +1,4 @@
-//! The program that computes the gradient of an output, and beside it the one that computes the output alone.
+//! The program that computes the gradient of an output, and the program that computes only the output.
 
 use std::sync::Arc;
 
@@ -15,18 +15,19 @@ use crate::options::Options;
 use crate::program::Program;
 use crate::source::Source;
 
-/// A node compiled to be differentiated. Parameters are held in both programs.
+/// A node compiled for differentiation. Parameters are constant in both programs.
 #[derive(Debug)]
 pub struct Differentiable {
     /// The output whose sum is differentiated.
     pub loss: String,
-    /// Its outputs are the loss, gradients of inputs, gradients of parameters.
+    /// A program with these outputs: the loss, gradients of inputs, gradients of parameters.
     pub backward: Program,
-    /// Its output is the loss.
+    /// A program whose output is the loss.
     pub forward: Program,
-    /// For each input the output of `backward` that is its gradient.
+    /// For each input, the output of `backward` with its gradient.
     pub inputs: Vec<Option<usize>>,
-    /// For each parameter its type, and the output of `backward` that is its gradient; without one it is zero.
+    /// For each parameter, its type and the output of `backward` with its gradient; without an output the gradient is
+    /// zero.
     pub params: IndexMap<Arc<str>, (Type, Option<usize>)>,
 }
 
@@ -54,7 +55,7 @@ pub fn differentiable(
     Ok(Differentiable { loss: parts.loss, backward, forward, inputs: parts.inputs, params: parts.params })
 }
 
-/// The node that is run where none is named.
+/// The default node to run.
 fn run_node(front: &Front, options: &Options) -> Result<String, Error> {
     let elaborated = front.elaborate(options, Root::Default);
     front.fail(elaborated.map(|(module, _)| module.nodes[module.root].name.to_string()))

@@ -1,4 +1,5 @@
-//! What an editor shows of a source: names and errors of form at once, and then what is known about each variable.
+//! What an editor shows of a source: first names and errors in names, types and shapes, then the facts about each
+//! variable.
 
 use std::sync::Arc;
 
@@ -27,17 +28,17 @@ use crate::source::Source;
 /// ```
 #[derive(Clone, Debug)]
 pub struct Survey {
-    /// Its text and those that it imports.
+    /// Its text and the imported texts.
     pub sources: Arc<Sources>,
     /// Its own text.
     pub main: FileId,
-    /// Names and what they mean.
+    /// The names and their meanings.
     pub index: Arc<Index>,
-    /// What is wrong with names, types and shapes, if that was asked for.
+    /// The errors in names, types and shapes, if they were requested.
     pub findings: Diagnostics,
 }
 
-/// Everything that is known about a source, whatever is wrong with it.
+/// All facts about a source, which may have errors.
 ///
 /// ```
 /// # use rml_driver as rml;
@@ -52,13 +53,13 @@ pub struct Inspection {
     pub report: CheckReport,
     /// Its own text.
     pub main: FileId,
-    /// Which variables of which analyses a variable of the text became: one for each instance of its node.
+    /// The variables of analyses that correspond to a variable of the text: one for each instance of its node.
     pub instances: IndexMap<VariableName, Vec<(usize, Var)>>,
-    /// The named dimensions by the sizes that stand for them in the analyses.
+    /// The named dimensions, by the sizes that represent them in the analyses.
     pub sizes: IndexMap<usize, String>,
 }
 
-/// A variable, wherever it stands at the moment.
+/// A variable, identified independently of its position.
 ///
 /// ```
 /// # use rml_driver as rml;
@@ -78,7 +79,7 @@ pub struct VariableName {
 }
 
 impl Survey {
-    /// The node that a place is in.
+    /// The node that contains a place.
     pub fn node_at(&self, place: Span) -> Option<&NodePlace> {
         let holds = |n: &&NodePlace| {
             n.span.file == place.file && n.span.start <= place.start && place.start <= n.span.end
@@ -87,7 +88,7 @@ impl Survey {
     }
 }
 
-/// The names of a source and what they mean.
+/// The names of a source and their meanings.
 ///
 /// # Errors
 /// The text cannot be read.
@@ -101,7 +102,7 @@ pub fn survey(source: &Source) -> Result<Survey, Error> {
     })
 }
 
-/// Sizes that a text is not likely to name, for its named dimensions.
+/// Sizes for the named dimensions of a text that are unlikely to occur in it.
 pub(crate) fn sizes(index: &Index, main: FileId) -> IndexMap<usize, String> {
     const SIZES: [usize; 12] = [101, 103, 107, 109, 113, 127, 131, 137, 139, 149, 151, 157];
     let own = index.nodes.iter().filter(|node| node.name_span.file == main);
@@ -111,7 +112,7 @@ pub(crate) fn sizes(index: &Index, main: FileId) -> IndexMap<usize, String> {
 }
 
 impl Inspection {
-    /// The type of a variable of an analysis, with named dimensions by their names.
+    /// The type of a variable of an analysis, with the names of named dimensions.
     pub fn type_of(&self, (analysis, var): (usize, Var)) -> String {
         let analysis = &self.report.analyses[analysis];
         let ty = &analysis.flat.vars[var].ty;
@@ -128,7 +129,7 @@ impl Inspection {
     }
 }
 
-/// Names of a version of a text, which those of its variables share.
+/// The names in a version of a text, which the names of its variables share.
 pub(crate) struct Names {
     texts: Vec<Arc<str>>,
     nodes: Vec<Arc<str>>,
@@ -144,8 +145,7 @@ impl Names {
         }
     }
 
-    /// The variables of an analysis that have the name that stands where they come from: not those that a pass made of
-    /// them.
+    /// The variables of an analysis whose name is the text at their place; this excludes variables that a pass made.
     pub(crate) fn variables(&self, analysis: &Analysis) -> Vec<(VariableName, Var)> {
         let named = |(v, data): (Var, &VarData)| {
             let own = data.name.as_deref()?.rsplit('.').next()?;

@@ -1,4 +1,4 @@
-//! Versions of a text, inspected one after the other.
+//! Inspects successive versions of a text.
 
 use std::fmt;
 use std::sync::Arc;
@@ -22,8 +22,8 @@ use crate::reach::{Grounds, Reach, Versions};
 use crate::report::{self, CheckReport};
 use crate::source::Source;
 
-/// Inspects the versions of a text one after the other, and analyses again only those nodes about which something else
-/// can be found: those whose text, or that of a node that they call, has changed.
+/// Inspects successive versions of a text, and analyses again only the nodes for which the result may differ: nodes
+/// whose text, or a callee's text, has changed.
 ///
 /// ```
 /// # use rml_driver as rml;
@@ -48,7 +48,7 @@ pub struct Inspector {
 /// A node's analysis, and the names of its variables.
 type Analysed = (Arc<Analysis>, Arc<[(VariableName, Var)]>);
 
-/// A text of which names, types and shapes are checked.
+/// A text whose names, types and shapes have been checked.
 struct Surveyed {
     front: Front,
     index: Arc<Index>,
@@ -56,7 +56,7 @@ struct Surveyed {
     findings: Diagnostics,
 }
 
-/// How a version is surveyed.
+/// The options for surveying a version.
 fn surveyed() -> Options {
     any_batch(&Options::default())
 }
@@ -68,7 +68,7 @@ impl fmt::Debug for Inspector {
 }
 
 impl Inspector {
-    /// The names of the next version, with what is wrong with names, types and shapes: what can be told at once.
+    /// The names of the next version, with the errors in names, types and shapes, which take little time to find.
     ///
     /// # Errors
     /// The text cannot be read.
@@ -87,9 +87,9 @@ impl Inspector {
         Ok(survey)
     }
 
-    /// Everything that is known about the version that was surveyed last. An analysis that is kept from an older
-    /// version has the texts of that version; the findings of the report stand where they belong in this one. `None` if
-    /// nothing was surveyed since.
+    /// All facts about the version that was surveyed last. An analysis that is reused from an older version has the
+    /// texts of that version; the findings in the report have their places in this version. `None` if nothing has been
+    /// surveyed since the last call.
     pub fn inspect(&mut self) -> Option<Inspection> {
         let Surveyed { front, index, modules, findings } = self.surveyed.take()?;
         let main = front.main;
@@ -108,7 +108,7 @@ impl Inspector {
         Some(Inspection { report, main, instances, sizes })
     }
 
-    /// What the stages behind the front end find.
+    /// The findings of the stages after the front end.
     fn forms(&mut self, nodes: &Nodes<'_>) -> Diagnostics {
         let kept = &mut self.forms;
         let found = nodes.forms.findings(&mut |module, open| {
@@ -151,7 +151,7 @@ impl Inspector {
     }
 }
 
-/// What the analyses of a version say, with what becomes of an [`Inspection`].
+/// The analyses of a version, and the parts of an [`Inspection`] made from them.
 #[derive(Default)]
 struct Analyses {
     analyses: Vec<Arc<Analysis>>,
@@ -165,9 +165,9 @@ struct Nodes<'a> {
     front: &'a Front,
     index: &'a Index,
     reach: Reach,
-    /// The nodes that are right in form.
+    /// The nodes without errors in the front end.
     forms: Forms<'a>,
-    /// The nodes of the main text, by their places in the index.
+    /// The nodes of the main text, by their indices in the index of names.
     own: IndexMap<&'a str, usize>,
 }
 
@@ -178,13 +178,13 @@ impl<'a> Nodes<'a> {
         Self { front, index, reach, forms, own: own.collect() }
     }
 
-    /// What findings about a node of the main text depend on.
+    /// The facts on which findings about a node of the main text depend.
     fn grounds(&self, name: &str) -> Option<Grounds> {
         self.reach.of(*self.own.get(name)?)
     }
 }
 
-/// The values of what the node takes.
+/// The values of a node's static parameters and dimensions.
 fn given(node: &NodeSignature, placed: &Placed) -> String {
     let statics = node.formals.iter().filter(|formal| formal.kind == FormalKind::Static).map(|f| &*f.name);
     let names = statics.chain(node.dimensions.iter().map(|name| &**name)).chain([BATCH]);
@@ -192,7 +192,7 @@ fn given(node: &NodeSignature, placed: &Placed) -> String {
     format!("{values:?}")
 }
 
-/// Checks a source as [`check_report`](crate::check_report) does, and finds out what its variables became.
+/// Checks a source as [`check_report`](crate::check_report) does, and also maps its variables to those of the analyses.
 pub fn inspect(source: &Source) -> Inspection {
     let mut inspector = Inspector::default();
     let unread = |error: Error| Inspection {

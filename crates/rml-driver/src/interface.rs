@@ -9,7 +9,7 @@ use rml_syntax::ast::{DTypeName, Decl, Definition, Dim, Expr, ExprKind, File, Fo
 /// The dimension that stacked windows share.
 pub const BATCH: &str = "batch";
 
-/// The nodes of a text as far as the dimension `batch` goes.
+/// The interfaces of the nodes of a text.
 #[derive(Debug)]
 pub(crate) struct Interfaces(Vec<Interface>);
 
@@ -19,25 +19,26 @@ pub struct Interface {
     name: String,
     /// Its formals.
     formals: Vec<String>,
-    /// Its inputs: the formals, but for a record its fields.
+    /// Its inputs: the formals, with a record replaced by its fields.
     inputs: Vec<String>,
-    /// Its formals as they are declared.
+    /// The declarations of its formals.
     declared: Vec<String>,
     /// Its outputs.
     outputs: Vec<String>,
     /// Inputs whose shape begins with `batch`.
     batched: Vec<String>,
-    /// Inputs without a type, which can be set.
+    /// Inputs without a type, which can be set from outside.
     untyped: Vec<String>,
-    /// Inputs of integers.
+    /// Integer inputs.
     integers: Vec<String>,
-    /// Inputs of enumerations, with the names of the cases in their order.
+    /// Inputs of enumerations, with the names of the cases in order.
     cases: Vec<(String, Vec<String>)>,
-    /// Inputs of truth values.
+    /// Truth-value inputs.
     conditions: Vec<String>,
-    /// Inputs with a first dimension that is written as a number, beside `batch`: that number, and how many dimensions.
+    /// Inputs whose first dimension, apart from `batch`, is a literal number: this number, and the number of
+    /// dimensions.
     lists: Vec<(String, (usize, usize))>,
-    /// Whether `batch` stands in any shape of the interface, or is itself a formal.
+    /// Whether `batch` occurs in any shape of the interface, or is itself a formal.
     pub has_batch: bool,
 }
 
@@ -47,7 +48,7 @@ impl Interface {
         self.batched.iter().any(|b| b == input)
     }
 
-    /// The inputs: the formals, but for a record its fields, `s.h`.
+    /// The inputs: the formals, with a record replaced by its fields, `s.h`.
     pub fn inputs(&self) -> &[String] {
         &self.inputs
     }
@@ -57,13 +58,13 @@ impl Interface {
         format!("{} = {}({});", self.outputs.join(", "), self.name, self.formals.join(", "))
     }
 
-    /// The text of a node of that name that calls this one and nothing else.
+    /// The text of a node of this name that only calls this node.
     pub fn caller(&self, name: &str) -> String {
         let (inputs, outputs) = (self.declared.join(", "), self.outputs.join(", "));
         format!("node {name}({inputs}) -> ({outputs})  {}", self.call())
     }
 
-    /// The inputs that have a type which is not `bool`.
+    /// The inputs with a type other than `bool`.
     pub fn values(&self) -> impl Iterator<Item = &str> {
         let others = [&self.untyped, &self.conditions];
         let is_value = move |input: &&String| !others.iter().any(|list| list.contains(input));
@@ -77,7 +78,7 @@ impl Interface {
 }
 
 impl Interfaces {
-    /// Reads the interfaces of a text; a text with errors has those nodes that could be read.
+    /// Reads the interfaces of a text; of a text with errors, those of the nodes that can be read.
     pub(crate) fn of(sources: &Sources, file: FileId) -> Self {
         let bump = Bump::new();
         let mut names = lasso::Rodeo::new();
@@ -98,36 +99,36 @@ impl Interfaces {
         Self(own.nodes().map(|node| reader.interface(node)).collect())
     }
 
-    /// The names of the inputs of all nodes; `None` if that node is none of them.
+    /// The names of the inputs of all nodes; `None` if `node` is none of these nodes.
     pub(crate) fn inputs(&self, node: Option<&str>) -> Option<BTreeSet<String>> {
         let is_here = node.is_none_or(|node| self.get(node).is_some());
         is_here.then(|| self.0.iter().flat_map(|interface| interface.inputs.iter().cloned()).collect())
     }
 
-    /// The inputs of all nodes that take integers.
+    /// The integer inputs of all nodes.
     pub(crate) fn integers(&self) -> BTreeSet<String> {
         self.0.iter().flat_map(|interface| interface.integers.iter().cloned()).collect()
     }
 
-    /// The inputs of all nodes that take cases of an enumeration, with these. One that has other cases in another node
-    /// is left out.
+    /// The inputs of all nodes that are cases of an enumeration, with the cases. An input with other cases in another
+    /// node is left out.
     pub(crate) fn cases(&self) -> BTreeMap<String, Vec<String>> {
         agreed(self.0.iter().map(|interface| &interface.cases))
     }
 
-    /// The inputs of all nodes with a first dimension that is written as a number, beside `batch`: that number, and how
-    /// many dimensions they have. One that differs in another node is left out.
+    /// The inputs of all nodes whose first dimension, apart from `batch`, is a literal number: this number, and the
+    /// number of dimensions. An input that differs in another node is left out.
     pub(crate) fn lists(&self) -> BTreeMap<String, (usize, usize)> {
         agreed(self.0.iter().map(|interface| &interface.lists))
     }
 
-    /// The interface of that node.
+    /// The interface of a node.
     pub(crate) fn get(&self, node: &str) -> Option<&Interface> {
         self.0.iter().find(|i| i.name == node)
     }
 }
 
-/// What the nodes say about inputs, where all agree.
+/// The properties of inputs on which all nodes agree.
 fn agreed<'a, T: Clone + PartialEq + 'a>(
     of: impl Iterator<Item = &'a Vec<(String, T)>> + Clone,
 ) -> BTreeMap<String, T> {
@@ -162,10 +163,10 @@ fn records<'a>(file: &File<'a>, names: &lasso::Rodeo) -> Records<'a> {
     records.map(|record| (names.resolve(&record.node.name.name).to_owned(), record.node.inputs)).collect()
 }
 
-/// More records in each other than that contain themselves.
+/// The deepest nesting of records; deeper records contain themselves.
 const MAX_DEPTH: usize = 16;
 
-/// What is needed to read interfaces. What the text itself defines comes before what is imported.
+/// The definitions needed to read interfaces. Those of the text itself take precedence over imported ones.
 struct Reader<'a> {
     names: &'a lasso::Rodeo,
     enumerations: [Enumerations; 2],
@@ -173,7 +174,7 @@ struct Reader<'a> {
     sources: &'a Sources,
 }
 
-/// What a name stands for, if it stands for one thing.
+/// The meaning of a name, if it is unique.
 fn only<'t, T>(name: &str, all: &'t [Vec<(String, T)>; 2]) -> Option<&'t T> {
     all.iter().find_map(|all| {
         let mut found = all.iter().filter(|(other, _)| other == name);
@@ -202,7 +203,7 @@ impl Reader<'_> {
         interface
     }
 
-    /// Adds an input, or those that the fields of a record are.
+    /// Adds an input, or one for each field of a record.
     fn input(&self, to: &mut Interface, name: String, decl: &Decl<'_>, depth: usize) {
         let is_batch = |d: &Dim<'_>| matches!(d, Dim::Expr(e) if matches!(e.kind, ExprKind::Var(s) if self.names.resolve(&s) == BATCH));
         let named = decl.ty.as_ref().and_then(|ty| match ty.dtype {

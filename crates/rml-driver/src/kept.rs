@@ -1,16 +1,16 @@
-//! Results about the nodes of a text, kept for its next version.
+//! Results about the nodes of a text that are reused for its next version.
 
 use indexmap::IndexMap;
 use rml_base::{Diagnostic, Diagnostics, Span};
 
 use crate::reach::Grounds;
 
-/// By node, findings and a value that go with them.
+/// Findings about each node, with a value that belongs to them.
 #[derive(Debug)]
 pub(crate) struct Kept<T> {
-    /// Of the last version.
+    /// The results of the last version.
     last: IndexMap<String, Entry<T>>,
-    /// Of this one.
+    /// The results of this version.
     new: IndexMap<String, Entry<T>>,
 }
 
@@ -29,8 +29,8 @@ impl<T> Default for Kept<T> {
 }
 
 impl<T: Clone> Kept<T> {
-    /// What `find` finds about a node; what was found about its last version if it depends on the same, with findings
-    /// at the places where the nodes stand now. Without grounds nothing is kept.
+    /// The result of `find` for a node. The result for the last version is reused if it depends on the same facts, with
+    /// findings moved to the current places of the nodes. Without grounds, nothing is reused or kept.
     pub(crate) fn find(
         &mut self,
         node: &str,
@@ -53,13 +53,14 @@ impl<T: Clone> Kept<T> {
         (findings, value)
     }
 
-    /// Ends a version: what was not asked for is forgotten.
+    /// Ends a version: results that were not requested in it are dropped.
     pub(crate) fn end(&mut self) {
         self.last = std::mem::take(&mut self.new);
     }
 }
 
-/// The findings where nodes moved from some places to others; `None` if one is about another place of the same texts.
+/// The findings after nodes moved from some places to others; `None` if a finding is about another place in the same
+/// texts.
 fn moved(findings: &Diagnostics, from: &[Span], to: &[Span]) -> Option<Diagnostics> {
     let span = |at: Span| {
         let holds = |node: &&Span| node.file == at.file && node.start <= at.start && at.end <= node.end;

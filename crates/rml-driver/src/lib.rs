@@ -1,9 +1,11 @@
-//! The driver compiles the text of a program, with the library that it imports, to a runnable form, and analyses it.
+//! The driver compiles the text of a program, with the parts of the library that it imports, to a runnable form, and
+//! analyses it.
 //!
-//! A [`Source`] and [`Options`] go through the column of passes: [`compile`](compile()) gives the [`Program`] that
-//! runs, a [`Unit`] both that and the analysis of a node, [`differentiable`] that of a gradient, [`differentiate`] an
-//! adjoint as text, [`dump`](dump()) each stage as text. [`analyse`] and [`check_report`] say what is known without a
-//! run, [`doc`] what nodes say about themselves. Nothing here runs a program over data.
+//! A [`Source`] and [`Options`] go through the sequence of passes: [`compile`](compile()) returns the [`Program`] that
+//! runs, a [`Unit`] both the program and the analysis of a node, [`differentiable`] the program of a gradient,
+//! [`differentiate`] an adjoint as text, [`dump`](dump()) each stage as text. [`analyse`] and [`check_report`] return
+//! the facts that are known without a run, [`doc`] the documentation of nodes. This crate does not run programs over
+//! data.
 
 mod adjoint;
 mod analyse;

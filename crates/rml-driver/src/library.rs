@@ -32,7 +32,7 @@ pub const PRELUDE: &str = include_str!("../../../std/prelude.rml");
 mod tests {
     use super::*;
 
-    /// Every file of `std/` is embedded, and nothing else.
+    /// Every file of `std/` is embedded, and no other file.
     #[test]
     fn table_is_the_directory() {
         let dir = concat!(env!("CARGO_MANIFEST_DIR"), "/../../std");

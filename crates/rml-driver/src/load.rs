@@ -1,4 +1,4 @@
-//! Sources of text: the program itself, and the files that it imports.
+//! Loads texts: the program itself, and the files that it imports.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -24,7 +24,7 @@ pub(crate) fn main_text(origin: &Origin, sources: &mut Sources) -> Result<FileId
     }
 }
 
-/// Finds imported files beside the importing ones; those that are open in an editor as they exist.
+/// Finds imported files relative to the importing ones; for files that are open in an editor, the editor's text.
 #[derive(Default)]
 pub(crate) struct Files<'t> {
     pub(crate) open: Option<&'t BTreeMap<PathBuf, String>>,
@@ -48,7 +48,7 @@ impl rml_elab::Loader for Files<'_> {
     }
 }
 
-/// The path without `.` and, where a name stands before it, without `..`; so one file has one name.
+/// The path without `.`, and without `..` after a name, so that each file has one name.
 fn normal(path: &Path) -> PathBuf {
     use std::path::Component;
     let mut out = PathBuf::new();

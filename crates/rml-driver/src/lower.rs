@@ -22,9 +22,9 @@ pub(crate) fn back(module: normal::Module, options: &Options) -> Result<Flat, Di
     Ok(flat)
 }
 
-/// All parameters that a program writes down, by checkpoint key, with their types and where they are declared. The
-/// place is that of `param`, also where an optimiser updates the parameter. Parameters that the outputs do not need
-/// are among them. There are none if the program does not compile.
+/// All parameters that occur in the text of a program, by checkpoint key, with their types and the places of their
+/// declarations. The place is that of `param`, also if an optimiser updates the parameter. Parameters that the outputs
+/// do not need are included. Empty if the program does not compile.
 pub fn declared_parameters(source: &Source, options: &Options) -> IndexMap<Arc<str>, (Type, Span)> {
     let held = source.front().ok().and_then(|front| held(front, options));
     let Some(held) = held else { return IndexMap::new() };
@@ -35,14 +35,14 @@ pub fn declared_parameters(source: &Source, options: &Options) -> IndexMap<Arc<s
     held.states.iter().filter(|(_, state)| state.parameter).map(place).collect()
 }
 
-/// The parameters, by checkpoint key, whose value is a single number that the program writes down and that nothing in
-/// its texts trains. None if the program does not compile.
+/// The parameters, by checkpoint key, whose value is a single number in the program's text, and that its texts never
+/// train. Empty if the program does not compile.
 pub fn written_parameters(source: &Source, options: &Options) -> IndexSet<Arc<str>> {
     let Ok(front) = source.front() else { return IndexSet::new() };
     held(front, options).map_or_else(IndexSet::new, |held| written(front, &held))
 }
 
-/// As [`written_parameters`], of an inlined program.
+/// As [`written_parameters`], for an inlined program.
 fn written(front: &Front, inlined: &Flat) -> IndexSet<Arc<str>> {
     if front.differentiates() {
         return IndexSet::new();
@@ -61,10 +61,10 @@ fn written(front: &Front, inlined: &Flat) -> IndexSet<Arc<str>> {
     parameters.map(|(key, _)| Arc::clone(key)).collect()
 }
 
-/// The parameters, with their types, that a checkpoint has to give: all those of a program that learns none of them,
-/// unless the program gives each of them as [written](written_parameters) says.
+/// The parameters, with their types, that a checkpoint has to supply. If a program learns none of its parameters, these
+/// are all of them, unless all are [written](written_parameters) in the program.
 ///
-/// Requires: what runs, without what it does not need.
+/// Requires: the program that runs, without unneeded parts.
 pub fn unlearned(flat: &Flat, written: impl FnOnce() -> IndexSet<Arc<str>>) -> Vec<(&Arc<str>, &Type)> {
     let parameters: Vec<_> = flat.states.iter().filter(|(_, state)| state.parameter).collect();
     let is_held = |state: &State| matches!(flat.equations[state.equation].rhs, Rhs::Param { .. });
@@ -79,7 +79,7 @@ pub fn unlearned(flat: &Flat, written: impl FnOnce() -> IndexSet<Arc<str>>) -> V
     parameters.into_iter().map(|(key, state)| (key, ty(state))).collect()
 }
 
-/// Whether a checkpoint has to give parameters of what runs, which was made of an inlined program.
+/// Whether a checkpoint has to supply parameters of the program that runs, which was made from an inlined program.
 pub(crate) fn needs_checkpoint(front: &Front, inlined: &Flat, runs: &Flat) -> bool {
     !unlearned(runs, || written(front, inlined)).is_empty()
 }
@@ -91,16 +91,16 @@ fn held(front: &Front, options: &Options) -> Option<Flat> {
     Some(pass::inline_held(&module).ok()?.flat)
 }
 
-/// What is made of a module with the gradients of its parameters.
+/// A module compiled together with the gradients of its parameters.
 pub(crate) struct Learning {
     pub(crate) flat: Flat,
-    /// By checkpoint key, which outputs are the squared norms of gradients, if they are asked for.
+    /// The outputs that are squared norms of gradients, by checkpoint key, if they were requested.
     pub(crate) norms: IndexMap<Arc<str>, usize>,
     /// The keys of the parameters that adjoints update.
     pub(crate) learned: IndexSet<Arc<str>>,
 }
 
-/// As [`back`], with what is known about gradients.
+/// As [`back`], with the facts about gradients.
 pub(crate) fn with_gradients(module: &Differentiated, options: &Options) -> Result<Learning, Diagnostics> {
     let mut made = pass::inline_with_gradients(module)?;
     probe::probe(&mut made.flat, &options.probes)?;
@@ -112,12 +112,12 @@ pub(crate) fn with_gradients(module: &Differentiated, options: &Options) -> Resu
     Ok(Learning { flat, norms, learned })
 }
 
-/// From the inlined form to what runs.
+/// From the inlined form to the program that runs.
 pub(crate) fn runnable(inlined: Flat, options: &Options) -> Result<Drawn, Diagnostic> {
     pass::draw(pass::lower(inlined, keep(options)), options.seed)
 }
 
-/// Which variables the options ask for.
+/// The variables that the options require.
 pub(crate) fn keep(options: &Options) -> Keep {
     if options.all_vars { Keep::All } else { Keep::Needed }
 }

@@ -13,8 +13,8 @@ use crate::program::Program;
 /// The classes of inputs, in the order of their numbers.
 pub type InputClasses = BTreeMap<String, Vec<String>>;
 
-/// Of parameters, by checkpoint key: for each axis the input whose classes number the positions along it, if there is
-/// one.
+/// For each parameter, by checkpoint key: the inputs whose classes number the positions along each axis, if there are
+/// any.
 pub type ClassAxes = BTreeMap<String, Vec<Option<String>>>;
 
 /// The names of the values of a program.
@@ -38,26 +38,26 @@ pub type ClassAxes = BTreeMap<String, Vec<Option<String>>>;
 #[derive(Clone, Debug, Default)]
 pub struct ValueNames {
     vars: IndexMap<Var, Names>,
-    /// By the name of a variable, of which the first counts.
+    /// The names by variable; if several variables have one name, the first counts.
     named: IndexMap<Arc<str>, Names>,
 }
 
 impl ValueNames {
-    /// Those of an input, an output or another variable that has a name.
+    /// The names of the values of an input, an output or another named variable.
     pub fn of(&self, name: &str) -> Option<&[Arc<str>]> {
         self.named.get(name).map(|names| &names[..])
     }
 
-    /// Those of a variable.
+    /// The names of the values of a variable.
     pub fn of_var(&self, v: Var) -> Option<&[Arc<str>]> {
         self.vars.get(&v).map(|names| &names[..])
     }
 }
 
 impl Program {
-    /// The names of the values of inputs, outputs and other variables: the cases of an enumeration; the classes of an
-    /// input of that name; and these too where a value numbers the same things, as far as the program says it, such as
-    /// the largest of the scores that it compares with a label.
+    /// The names of the values of inputs, outputs and other variables: the cases of an enumeration, or the classes of
+    /// an input. The classes also name other values that the program shows to number the same things, such as the index
+    /// of the largest score that it compares with a label.
     pub fn names(&self, classes: &InputClasses, axes: &ClassAxes) -> ValueNames {
         let flat = self.flat();
         let mut vars: IndexMap<Var, Names> = IndexMap::new();
@@ -88,8 +88,8 @@ impl Program {
         ValueNames { vars, named }
     }
 
-    /// The axes of parameters along which positions are classes of inputs. Another node with these parameters can name
-    /// its values by them, without the inputs.
+    /// The axes of parameters along which positions are classes of inputs. Another node with these parameters can use
+    /// them to name its values without the inputs.
     pub fn class_axes(&self, classes: &InputClasses) -> ClassAxes {
         let flat = self.flat();
         let mut axes = ClassAxes::new();
@@ -116,7 +116,7 @@ impl Program {
     }
 }
 
-/// The names of domains; `None` = two inputs name them in different ways.
+/// The names of domains; `None` = two inputs give them different names.
 fn known(
     flat: &Flat,
     domains: &rml_analysis::Domains,
@@ -158,8 +158,8 @@ mod tests {
 
     const INPUTS: &str = "l: num [batch, 3], x: num [batch, 3], y: int [batch], z: int [batch], c: bool []";
 
-    /// The names of the output `o` of a node with those equations, where `y` and `z` have classes. All that it
-    /// computes is `o` and `t`.
+    /// The names of the output `o` of a node with these equations, in which `y` and `z` have classes. The node computes
+    /// only `o` and `t`.
     fn names(equations: &str) -> Option<String> {
         let text = format!("import std.losses;\nnode main({INPUTS}) -> (o, t)\n  {equations}\n");
         let options = Options { batch: Some(2), ..Options::default() };

@@ -1,4 +1,4 @@
-//! What to make of a source.
+//! The options of a compilation.
 
 use indexmap::IndexMap;
 use rml_elab::{FormalKind, NodeSignature, Root};
@@ -7,7 +7,7 @@ use rml_ir::typed::StaticValue;
 
 use crate::interface::BATCH;
 
-/// What to make of a source.
+/// The options of a compilation.
 ///
 /// ```
 /// # use rml_driver as rml;
@@ -27,7 +27,7 @@ pub struct Options {
     pub node: Option<String>,
     /// Values of the run node's static parameters and named dimensions.
     pub set: IndexMap<String, StaticValue>,
-    /// The same, for names that the node may lack; `set` wins.
+    /// The same, for names that the node may lack; values in `set` take precedence.
     pub defaults: IndexMap<String, StaticValue>,
     /// The value of the run node's dimension `batch`.
     pub batch: Option<usize>,
@@ -41,15 +41,15 @@ pub struct Options {
     pub probes: Vec<String>,
     /// Whether the squared norms of the gradients of parameters become outputs after those of the node.
     pub gradients: bool,
-    /// Whether the node is to be trained: then a program that updates no parameter is warned of.
+    /// Whether the node is trained; then a program that updates no parameter gets a warning.
     pub trained: bool,
-    /// Whether the node evaluates what another node trains: then updates of parameters produce a warning. A node
-    /// `infer` or `evaluate` beside a node `train` always does.
+    /// Whether the node evaluates the results of another node's training; then updates of parameters get a warning. A
+    /// node `infer` or `evaluate` beside a node `train` always does.
     pub evaluates: bool,
 }
 
 impl Options {
-    /// The values of static parameters and named dimensions, however they are given.
+    /// The values of static parameters and named dimensions from all options.
     pub(crate) fn given(&self) -> IndexMap<String, StaticValue> {
         let batch = self.batch.and_then(|n| i64::try_from(n).ok());
         let batch = batch.map(|n| (BATCH.to_owned(), StaticValue::Int(n)));
@@ -63,7 +63,7 @@ pub(crate) fn root(options: &Options) -> Root {
     options.node.clone().map_or(Root::Default, Root::Run)
 }
 
-/// Numbers that differ from each other for the static parameters and named dimensions of a node that have no value.
+/// Distinct numbers for the static parameters and named dimensions of a node that have no value.
 pub(crate) fn with_placeholders(signature: &NodeSignature, options: &Options) -> Options {
     const PRIMES: [i64; 12] = [5, 7, 11, 13, 17, 19, 23, 29, 31, 37, 41, 43];
     let mut options = options.clone();

@@ -1,4 +1,4 @@
-//! What a program's text is read from.
+//! The origin of a program's text.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -7,24 +7,23 @@ use std::sync::Arc;
 use rml_base::Error;
 use rml_files::contents;
 
-/// Where texts are read from.
+/// The origin of a program's texts.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Origin {
-    /// A file; imports of files are relative to it.
+    /// A file; its imports are relative to it.
     File(PathBuf),
-    /// A text in memory; it can import the library only.
+    /// A text in memory, which can import only the library.
     Text {
         /// The name shown in diagnostics.
         name: String,
         /// The text.
         text: String,
     },
-    /// A file as an editor has it, whose imports of files are relative to it.
+    /// A file that is open in an editor; its imports are relative to it.
     Edited {
         /// The file.
         path: PathBuf,
-        /// The texts that are open, by path. Each stands for what is on disk; what is not among them is read from
-        /// there.
+        /// The open texts, by path. Each replaces the file on disk; other files are read from disk.
         texts: Arc<BTreeMap<PathBuf, String>>,
     },
 }
@@ -38,10 +37,10 @@ impl Origin {
         }
     }
 
-    /// The text as it is now, without what it imports.
+    /// The current text, without its imports.
     ///
     /// # Errors
-    /// A file that cannot be read, is no text, or is larger than a program may be.
+    /// A file that cannot be read, is not text, or is larger than a program may be.
     pub(crate) fn read(&self) -> Result<String, Error> {
         let file = |path| Ok(contents::text(path).map_err(|why| why.diagnostic(&self.name()))?);
         match self {

@@ -1,16 +1,16 @@
-//! Inner variables that are shown beside the outputs.
+//! Inner variables that become additional outputs.
 
 use rml_base::codes::run as codes;
 use rml_base::{Diagnostic, Diagnostics, suggest};
 use rml_ir::flat::{Flat, around};
 
-/// More names are not listed in a message.
+/// The most names that a message lists.
 const LISTED: usize = 12;
 
-/// Appends the variables of those names to the outputs, each once.
+/// Appends the variables with these names to the outputs, each once.
 ///
 /// # Errors
-/// Names that no variable has, each with those that may be meant.
+/// Names that no variable has, each with similar names.
 pub(crate) fn probe(flat: &mut Flat, names: &[String]) -> Result<(), Diagnostics> {
     let mut findings = Diagnostics::new();
     for name in names {
@@ -28,7 +28,7 @@ fn unknown(flat: &Flat, name: &str) -> Diagnostic {
     let names = || flat.vars.iter().filter_map(|v| v.name.as_deref());
     let d =
         Diagnostic::error(codes::BAD_OPTION, format!("node {} has no inner variable `{name}`", flat.name));
-    // The variables of the innermost instance on the path that exists.
+    // The variables of the innermost existing instance on the path.
     let mut instance = name;
     let (place, inside) = loop {
         instance = around(instance);

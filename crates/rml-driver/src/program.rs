@@ -32,15 +32,15 @@ pub struct Program {
     pub(crate) inputs: Arc<[InputInfo]>,
     pub(crate) outputs: Arc<[OutputInfo]>,
     pub(crate) warnings: Diagnostics,
-    /// Where each instance is called, by its path.
+    /// The place where each instance is called, by its path.
     pub(crate) calls: Arc<Calls>,
-    /// By checkpoint key, the places of the squared norms of gradients among the outputs.
+    /// The indices of the outputs that are squared norms of gradients, by checkpoint key.
     pub(crate) gradients: IndexMap<Arc<str>, usize>,
     /// The checkpoint keys of the parameters that adjoints update.
     pub(crate) learned: Arc<IndexSet<Arc<str>>>,
-    /// Inputs that a training compares with values whose range is known.
+    /// Inputs that a training compares with values of a known range.
     pub(crate) bounded: Arc<[Bounded]>,
-    /// Where the learning rates of a training are written.
+    /// The places of the learning rates of a training.
     pub(crate) rates: Arc<[Span]>,
 }
 
@@ -88,24 +88,24 @@ impl Program {
         &self.outputs
     }
 
-    /// By checkpoint key, which outputs are the squared norms of the gradients of parameters, if
-    /// [`Options::gradients`](crate::Options::gradients) asked for them. A parameter that no adjoint trains has none.
+    /// The outputs that are the squared norms of the gradients of parameters, by checkpoint key, if
+    /// [`Options::gradients`](crate::Options::gradients) requested them. A parameter that no adjoint trains has none.
     pub fn gradients(&self) -> &IndexMap<Arc<str>, usize> {
         &self.gradients
     }
 
-    /// The checkpoint keys of the parameters that adjoints update. What the program updates itself, such as moving
-    /// averages, is not among them.
+    /// The checkpoint keys of the parameters that adjoints update. Values that the program updates itself, such as
+    /// moving averages, are not included.
     pub fn learned(&self) -> &IndexSet<Arc<str>> {
         &self.learned
     }
 
-    /// The inputs that a training compares with values whose range is known, such as those of a `sigmoid`.
+    /// The inputs that a training compares with values of a known range, such as those of a `sigmoid`.
     pub fn bounded(&self) -> &[Bounded] {
         &self.bounded
     }
 
-    /// Where the learning rates of a training are written.
+    /// The places of the learning rates of a training.
     pub fn learning_rates(&self) -> &[Span] {
         &self.rates
     }
@@ -115,7 +115,7 @@ impl Program {
         self.flat.precision
     }
 
-    /// What runs.
+    /// The program that runs.
     pub fn flat(&self) -> &Arc<Drawn> {
         &self.flat
     }
@@ -130,19 +130,19 @@ impl Program {
         &self.warnings
     }
 
-    /// Where the program's own texts call an instance, or what leads to it.
+    /// The place in the program's own texts that calls an instance, directly or through the library.
     pub fn call(&self, instance: &str) -> Option<Span> {
         user_call(&self.sources, &self.calls, instance)
     }
 
-    /// A finding about the program with a place in its own texts first, where it begins in the library.
+    /// A finding about the program. If it begins in the library, a place in the program's own texts comes first.
     #[must_use]
     pub fn shown(&self, mut finding: Diagnostic) -> Diagnostic {
         show(&self.sources, &self.flat, &self.calls, &mut finding);
         finding
     }
 
-    /// Findings about the program as an error that shows its texts, each as [`Self::shown`] has it.
+    /// Findings about the program as an error that shows its texts, each as in [`Self::shown`].
     pub fn error(&self, findings: impl Into<Diagnostics>) -> Error {
         let findings = findings.into().into_iter().map(|finding| self.shown(finding)).collect();
         Error::new(Diagnostics(findings), Arc::clone(&self.sources))

@@ -1,21 +1,21 @@
-//! Which nodes a node depends on, and which of them changed since the text was last looked at.
+//! The nodes on which each node depends, and which of them have changed since the last version of the text.
 
 use indexmap::{IndexMap, IndexSet};
 use rml_base::{Diagnostics, FileId, Sources, Span};
 use rml_elab::{Index, Meaning, NodePlace};
 
-/// The versions of the nodes of a program's own texts: a node keeps its version as long as its text and what its names
-/// mean stay.
+/// The versions of the nodes of a program's own texts. A node keeps its version as long as neither its text nor the
+/// meaning of its names changes.
 #[derive(Debug, Default)]
 pub(crate) struct Versions {
     /// The names of all texts.
     files: Vec<String>,
-    /// By text, name, and which of the nodes of that name it is.
+    /// By text, name, and number among the nodes of this name.
     known: IndexMap<(FileId, String, usize), Seen>,
     last: u64,
 }
 
-/// A node as it was.
+/// The last state of a node.
 #[derive(Debug)]
 struct Seen {
     text: String,
@@ -23,19 +23,19 @@ struct Seen {
     version: u64,
 }
 
-/// What a name in a node means that is not the node's own: a node with its order of differentiation, or a function of
-/// the language.
+/// The meaning of a name in a node that the node does not define itself: a node with its order of differentiation, or a
+/// function of the language.
 #[derive(Clone, PartialEq, Eq, Debug)]
 enum Called {
     Node(FileId, String, u8),
     Function(&'static str),
 }
 
-/// What the nodes of a version of a text depend on.
+/// The dependencies of the nodes in a version of a text.
 pub(crate) struct Reach {
-    /// By their places in the index; those of the library are not looked at, as they never change.
+    /// The nodes, by their indices in the index of names; library nodes are left out, since they never change.
     nodes: Vec<Option<Own>>,
-    /// Nodes that may be adjoints of others, which are found by their names alone.
+    /// Nodes that may be adjoints of others, which are found only by their names.
     adjoints: Vec<usize>,
 }
 
@@ -43,21 +43,21 @@ struct Own {
     version: u64,
     span: Span,
     calls: Vec<usize>,
-    /// Whether nothing in it is in error.
+    /// Whether it has no errors.
     right: bool,
 }
 
-/// What something found about a node depends on.
+/// The facts on which a finding about a node depends.
 #[derive(Debug)]
 pub(crate) struct Grounds {
-    /// The versions of the node and everything that it reaches.
+    /// The versions of the node and of everything that it reaches.
     pub(crate) versions: Vec<u64>,
-    /// Where these nodes stand.
+    /// The current places of these nodes.
     pub(crate) places: Vec<Span>,
 }
 
 impl Versions {
-    /// Takes over a version of the program's texts, about which the front end found that.
+    /// Updates to a new version of the program's texts, with the findings of the front end.
     pub(crate) fn update(&mut self, sources: &Sources, index: &Index, findings: &Diagnostics) -> Reach {
         let files: Vec<String> = sources.ids().map(|id| sources.name(id).to_owned()).collect();
         if files != self.files {
@@ -110,7 +110,7 @@ impl Versions {
     }
 }
 
-/// Which nodes each node calls, by their places in the index, and what all its names of nodes and functions mean.
+/// The nodes that each node calls, by their indices, and the meanings of all its names of nodes and functions.
 fn called(index: &Index, places: &Places) -> Vec<(Vec<usize>, Vec<Called>)> {
     let by_name: IndexMap<Span, usize> =
         index.nodes.iter().enumerate().map(|(i, node)| (node.name_span, i)).collect();
@@ -131,8 +131,8 @@ fn called(index: &Index, places: &Places) -> Vec<(Vec<usize>, Vec<Called>)> {
 }
 
 impl Reach {
-    /// What anything found about a node depends on; `None` if something there is in error: then it has to be looked at
-    /// again.
+    /// The facts on which findings about a node depend. `None` if one of the nodes has an error; then it has to be
+    /// checked again.
     pub(crate) fn of(&self, node: usize) -> Option<Grounds> {
         let mut grounds = Grounds { versions: Vec::new(), places: Vec::new() };
         let mut reached: IndexSet<usize> = IndexSet::new();
@@ -153,7 +153,7 @@ impl Reach {
     }
 }
 
-/// The nodes of all texts, by where they stand.
+/// The nodes of all texts, by their places.
 pub(crate) struct Places {
     sorted: Vec<(Span, usize)>,
 }
@@ -165,7 +165,7 @@ impl Places {
         Self { sorted }
     }
 
-    /// The node in which a place begins.
+    /// The node that contains the start of a place.
     pub(crate) fn at(&self, place: Span) -> Option<usize> {
         let behind = self.sorted.partition_point(|(s, _)| (s.file, s.start) <= (place.file, place.start));
         let (span, node) = self.sorted.get(behind.checked_sub(1)?)?;

@@ -32,8 +32,7 @@ pub fn keep_inputs(program: &Program, keep: impl Fn(&str) -> bool) -> Program {
     }
 }
 
-/// The program with the ends of its outermost windows among the outputs, after those that it has, and where they stand
-/// there.
+/// The program with the ends of its outermost windows as additional outputs, and the indices of these outputs.
 pub fn show_ends(program: &Program) -> (Program, Vec<usize>) {
     let (flat, places) = pass::show_ends(Drawn::clone(&program.flat));
     let more = flat.outputs[program.outputs.len()..].iter();

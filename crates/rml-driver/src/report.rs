@@ -1,4 +1,4 @@
-//! Checking a source: what the front end and the analyses find, together.
+//! Checks a source: combines the findings of the front end and the analyses.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ use crate::front::Front;
 use crate::options::Options;
 use crate::source::Source;
 
-/// What has to be said about a source.
+/// The result of checking a source.
 ///
 /// ```
 /// # use rml_driver as rml;
@@ -26,18 +26,19 @@ use crate::source::Source;
 /// ```
 #[derive(Clone, Debug)]
 pub struct CheckReport {
-    /// The source texts, for drawing diagnostics.
+    /// The source texts, for printing diagnostics.
     pub sources: Arc<Sources>,
     /// All findings, warnings included, each once.
     pub findings: Diagnostics,
-    /// The node asked for, or every node that no other node calls, as far as they are right in form.
+    /// The requested node, or every node that no other node calls, unless it has errors in the front end.
     pub analyses: Vec<Arc<Analysis>>,
-    /// Nodes that are right as far as they can be looked at, and are not analysed; none if anything has an error.
+    /// Nodes without known errors that could not be analysed; empty if anything has an error.
     pub unchecked: Vec<Unchecked>,
 }
 
-/// Checks a source. With [`Options::node`] that node and what it calls; else every node. What is right in all
-/// else is analysed, whatever is wrong elsewhere. Returns the texts and all findings, warnings included, each once.
+/// Checks a source. If [`Options::node`] is set, checks this node and its callees; otherwise every node. Nodes without
+/// errors are analysed regardless of errors in other nodes. Returns the texts and all findings, including warnings,
+/// each once.
 pub fn check(source: &Source, options: &Options) -> (Arc<Sources>, Diagnostics) {
     let report = check_report(source, options);
     (report.sources, report.findings)
@@ -71,7 +72,7 @@ fn report(front: &Front, options: &Options) -> CheckReport {
     CheckReport { sources: Arc::clone(&front.sources), findings, analyses, unchecked }
 }
 
-/// Adds findings, each once: one that says the same about the same place as another only adds its calls.
+/// Adds findings, each once: a finding that repeats another one at the same place only adds its calls.
 pub(crate) fn merge<'a>(findings: &mut Diagnostics, more: impl Iterator<Item = &'a Diagnostic>) {
     let key = |d: &Diagnostic| (d.code, d.span());
     let mut known = IndexMap::new();
@@ -89,7 +90,7 @@ pub(crate) fn merge<'a>(findings: &mut Diagnostics, more: impl Iterator<Item = &
     }
 }
 
-/// Adds to a finding the calls from which the same one arises again.
+/// Adds to a finding the calls of another occurrence of it.
 fn add_calls(known: &mut Diagnostic, again: &Diagnostic) {
     const SHOWN: usize = 8;
     for label in again.labels.iter().filter(|l| l.message == CALLED) {

@@ -1,4 +1,4 @@
-//! Where a program's text comes from.
+//! The source of a program's text.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -12,9 +12,9 @@ use crate::front::Front;
 use crate::interface::Interface;
 use crate::origin::Origin;
 
-/// Where a program's text comes from.
+/// The source of a program's text.
 ///
-/// Compiling, analysing or checking a source reads its files once, on first use. A source and its clones then keep
+/// A source reads its files once, when it is first compiled, analysed or checked. The source and its clones then keep
 /// these texts, even if the files change. To see a change, make a new source.
 ///
 /// ```
@@ -65,15 +65,15 @@ impl Source {
         Self::of(Origin::Text { name: name.into(), text: text.into() })
     }
 
-    /// A file as an editor has it.
+    /// A file that is open in an editor.
     pub fn edited(path: impl Into<PathBuf>, texts: Arc<BTreeMap<PathBuf, String>>) -> Self {
         Self::of(Origin::Edited { path: path.into(), texts })
     }
 
-    /// A text that is read to its end, from standard input for example.
+    /// A text that is read to its end, for example from standard input.
     ///
     /// # Errors
-    /// What cannot be read, is no text, or is larger than a program may be.
+    /// Input that cannot be read, is not text, or is larger than a program may be.
     pub fn from_reader(name: impl Into<String>, from: impl std::io::Read) -> Result<Self, Error> {
         let name = name.into();
         let text = contents::text_from(from).map_err(|why| why.diagnostic(&name))?;
@@ -85,15 +85,15 @@ impl Source {
         self.from.name()
     }
 
-    /// The text as it is now, without what it imports.
+    /// The current text, without its imports.
     ///
     /// # Errors
-    /// A file that cannot be read, is no text, or is larger than a program may be.
+    /// A file that cannot be read, is not text, or is larger than a program may be.
     pub fn read(&self) -> Result<String, Error> {
         self.from.read()
     }
 
-    /// The files that it is read from: its own, and those that are imported, as far as they are there. A text has none.
+    /// The files of its texts: its own file, and the imported ones that exist. A text in memory has none.
     pub fn files(&self) -> Vec<PathBuf> {
         let (Origin::File(path) | Origin::Edited { path, .. }) = &self.from else { return Vec::new() };
         let mut files = vec![path.clone()];
@@ -113,7 +113,7 @@ impl Source {
     }
 }
 
-/// What the text of a source says about a node; `None` if it has no such node.
+/// The interface of a node in the text of a source; `None` if the text has no such node.
 ///
 /// # Errors
 /// The text cannot be read.
@@ -121,7 +121,7 @@ pub fn interface(source: &Source, node: &str) -> Result<Option<Interface>, Error
     Ok(source.front()?.interfaces().get(node).cloned())
 }
 
-/// The inputs that take integers, of all nodes of the text of a source.
+/// The integer inputs of all nodes in the text of a source.
 ///
 /// # Errors
 /// The text cannot be read.
@@ -129,8 +129,8 @@ pub fn integer_inputs(source: &Source) -> Result<BTreeSet<String>, Error> {
     Ok(source.front()?.interfaces().integers())
 }
 
-/// The inputs with a first dimension that is written as a number, beside `batch`, of all nodes of the text of a source:
-/// that number, and how many dimensions they have.
+/// The inputs of all nodes in the text of a source whose first dimension, apart from `batch`, is a literal number: this
+/// number, and the number of dimensions.
 ///
 /// # Errors
 /// The text cannot be read.
@@ -138,7 +138,7 @@ pub fn list_inputs(source: &Source) -> Result<BTreeMap<String, (usize, usize)>, 
     Ok(source.front()?.interfaces().lists())
 }
 
-/// The inputs that take cases of an enumeration, of all nodes of the text of a source, with the names of these.
+/// The inputs of all nodes in the text of a source that are cases of an enumeration, with the names of the cases.
 ///
 /// # Errors
 /// The text cannot be read.
@@ -146,8 +146,8 @@ pub fn enumerated_inputs(source: &Source) -> Result<BTreeMap<String, Vec<String>
     Ok(source.front()?.interfaces().cases())
 }
 
-/// The names that columns of data may have to feed a node of a source, or another node that runs beside it: those of
-/// the inputs of all nodes of its text. `None` if the text does not have the node, which may have inputs of its own.
+/// The names that columns of data need to feed a node of a source, or another node that runs beside it: the names of
+/// the inputs of all nodes in its text. `None` if the text does not have the node, which may have other inputs.
 ///
 /// # Errors
 /// The text cannot be read.

@@ -9,7 +9,7 @@ use rml_ir::{Shape, Type};
 
 use crate::unit::Unit;
 
-/// Which outputs and states follow the number of stacked windows.
+/// The outputs and states that depend on the number of stacked windows.
 #[derive(Clone, Debug, Default)]
 pub struct Stacked {
     /// Outputs with a row for each window: their first dimension is the number of windows.
@@ -19,11 +19,11 @@ pub struct Stacked {
 }
 
 impl Stacked {
-    /// What follows `batch` in a node, which has to have such a dimension: `one` is the node for a `size` of it,
-    /// `other` for twice as many.
+    /// Finds the outputs and states that depend on `batch` in a node with this dimension: `one` is the node with `size`
+    /// as its value, `other` with twice the value.
     ///
-    /// Shapes are numbers in every stage, so one program cannot tell 32 windows from 32 units. The shapes for `size`
-    /// windows are compared with those for twice as many, as far as inlining finds them; nothing is prepared to run.
+    /// Shapes are numbers in every stage, so a single program cannot tell 32 windows from 32 units. The shapes for
+    /// `size` windows are compared with those for twice as many, after inlining; nothing is prepared to run.
     ///
     /// # Errors
     /// A program that is too large when inlined, for either number of windows.
@@ -40,7 +40,7 @@ impl Stacked {
     }
 }
 
-/// The shapes of what a program gives and keeps, by name and key.
+/// The shapes of a program's outputs by name, and of its states by key.
 struct Shapes {
     outputs: IndexMap<Arc<str>, Shape>,
     states: IndexMap<Arc<str>, Shape>,

@@ -16,8 +16,8 @@ use crate::options::{Options, root};
 use crate::program::Program;
 use crate::source::Source;
 
-/// A node and its callees after differentiation. Both its program and its analysis are made from that, without running
-/// the front end again.
+/// A node and its callees after differentiation. Both its program and its analysis are made from this form, without
+/// running the front end again.
 ///
 /// ```
 /// # use rml_driver as rml;
@@ -42,7 +42,7 @@ impl Unit {
     /// The node that runs, [`Options::node`].
     ///
     /// # Errors
-    /// Whatever the front end and differentiation find wrong; a file that cannot be read.
+    /// All errors of the front end and of differentiation; a file that cannot be read.
     pub fn new(source: &Source, options: &Options) -> Result<Self, Error> {
         let front = Arc::clone(source.front()?);
         let made = front.elaborate(options, root(options)).and_then(|(module, mut warnings)| {
@@ -61,7 +61,7 @@ impl Unit {
     /// The program that runs.
     ///
     /// # Errors
-    /// What the passes after differentiation find wrong.
+    /// Errors of the passes after differentiation.
     pub fn program(&self) -> Result<Program, Error> {
         let made = with_gradients(&self.module, &self.options).and_then(|learning| {
             let Learning { flat, norms, learned } = learning;
@@ -74,7 +74,7 @@ impl Unit {
         Ok(Program { gradients, learned: Arc::new(learned), bounded, rates, calls, ..program })
     }
 
-    /// What is known about the node before it runs, including the errors that the analyses find.
+    /// The facts about the node before it runs, including the errors that the analyses find.
     ///
     /// # Errors
     /// The program is too large when inlined.
@@ -88,7 +88,7 @@ impl Unit {
     }
 }
 
-/// What the root of a module is for.
+/// The role of the root of a module.
 fn role(front: &Front, module: &typed::Module, options: &Options) -> Role {
     match front.role(&module.nodes[module.root].name) {
         _ if options.trained => Role::Trains,
@@ -104,14 +104,14 @@ pub(crate) struct Form {
     learning: Diagnostics,
     /// The differentiated module, or why it cannot be differentiated.
     pub(crate) module: Result<Differentiated, Diagnostics>,
-    /// Inputs that it compares with values whose range is known.
+    /// Inputs that it compares with values of a known range.
     bounded: Vec<Bounded>,
-    /// Where the learning rates are written.
+    /// The places of the learning rates.
     rates: Vec<Span>,
 }
 
 impl Form {
-    /// `role` is what the root is for.
+    /// `role` is the role of the root.
     pub(crate) fn new(front: &Front, module: &typed::Module, role: Role) -> Self {
         let module = pass::normalize(module);
         let learning = front.learning(&module, role);

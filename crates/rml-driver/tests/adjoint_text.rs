@@ -1,5 +1,4 @@
-//! The adjoints of the paper's nodes print as programs that check again, also where only a caller settles a node's
-//! shapes.
+//! The printed adjoints of the paper's nodes are valid programs, also if only a caller determines a node's shapes.
 
 use std::path::PathBuf;
 
@@ -55,7 +54,7 @@ fn long_equations_are_broken_as_the_formatter_does() {
     assert!(text.contains("dh_next1 = (merge (bp when bpx) dh_next 0.0) + ("), "{text}");
 }
 
-/// Each equation of an adjoint says which lines it comes from: its own, or those that it transposes.
+/// Each equation of an adjoint has the lines that it comes from: its own lines, or those that it transposes.
 #[test]
 fn equations_say_where_they_come_from() {
     let text = "node g(x) -> (y)\n  y = x * x;\n\nnode f(x: num []) -> (o)\n  h = tanh(g(x));\n  o = h * 0.5 + exp(h);\n";

@@ -1,4 +1,4 @@
-//! Clocks of programs: what is accepted, with which clocks, and what is rejected, where and why.
+//! Clocks of programs: which programs are accepted, with which clocks, and which are rejected, at which place and why.
 
 use rml_analysis::Verdict;
 use rml_base::codes;
@@ -24,7 +24,7 @@ fn accepts(text: &str, clocks: &[(&str, &str)]) {
     }
 }
 
-/// Rejected with these findings: the text that is marked, and a part of what is said.
+/// Checks that a program is rejected with these findings: the marked text, and a part of the message.
 fn rejects(text: &str, expected: &[(&str, &str)]) {
     let found = analysis(text);
     let Verdict::Rejected(list) = &found.clocks.verdict else { panic!("{:?}: {text}", found.clocks.verdict) };
@@ -103,7 +103,7 @@ fn conditions_are_compared_by_meaning() {
            o = (x when a) + (x when b);",
         &[],
     );
-    // The output of a backfill as a condition, twice.
+    // The output of a backfill is used as a condition twice.
     accepts(
         "node back(i, bp) -> (o) o = merge bp (i when bp) ((post o) when not bp);
          node main(i: bool [], bp: bool [], x: int []) -> (o)
@@ -168,8 +168,8 @@ fn declared_clocks_are_held_against_uses() {
     );
 }
 
-/// Paper, figure "gdescent", as printed: the products of gradients and unsampled values (the first erratum of its
-/// programs).
+/// The figure "gdescent" of the paper as printed: the products of gradients and unsampled values are an erratum (the
+/// first one of its programs).
 #[test]
 fn the_papers_unsampled_products_are_rejected() {
     rejects(
@@ -197,14 +197,13 @@ fn only_independent_disagreements_are_told() {
 
 #[test]
 fn what_cannot_be_decided_is_dynamic() {
-    // NaN is neither above nor below.
+    // NaN is neither above nor below 0.
     is_dynamic("node main(x: num []) -> (o) o = merge (x > 0.0) (x when (x > 0.0)) (x when (x <= 0.0));");
     // A square is never negative, but the analysis does not know that.
     is_dynamic("node main(x: num []) -> (o) o = x + (x when (x * x >= 0.0));");
 }
 
-/// An input says one thing in this cycle and another one in the next, so conditions of different cycles depend on
-/// nothing common.
+/// An input may differ between two cycles, so conditions in different cycles have nothing in common.
 #[test]
 fn an_input_in_two_cycles_decides_two_conditions() {
     rejects(
@@ -228,23 +227,23 @@ fn an_input_in_two_cycles_decides_two_conditions() {
     );
 }
 
-/// What looks like another cycle may be the same one: the first two run well whatever the inputs are.
+/// Reads of seemingly different cycles may read the same one: the first two programs run without errors for all inputs.
 #[test]
 fn an_input_that_may_be_read_in_one_cycle_decides_nothing_twice() {
-    // One ahead and one back.
+    // One read ahead and one back.
     is_dynamic(
         "node main(x: num [], c: bool []) -> (o)
            n = post (false fby c);
            o = merge c (x when n) (0.0 when not n);",
     );
-    // The window ends wherever the delay would find `true`.
+    // The window ends wherever the delay would read `true`.
     is_dynamic(
         "node f(c: bool []) -> (o) o = false fby c;
          node main(x: num [], c: bool []) -> (o)
            d = f(c) every c;
            o = x + (x when not d);",
     );
-    // The delay counts the cycles of `c`, of which that before may be any one.
+    // The delay counts cycles of `c`, so the previous one may be any earlier cycle.
     is_dynamic(
         "node main(x: num [], c: bool [], e: bool []) -> (o)
            y = x when c;
@@ -274,7 +273,7 @@ fn every_example_is_proved() {
     assert!(analysed > 30, "{analysed}");
 }
 
-/// A literal condition of an adjoint is on the clock of the outputs, whatever that is.
+/// A literal condition of an adjoint has the clock of the outputs, whatever this clock is.
 #[test]
 fn a_literal_condition_of_an_adjoint() {
     let node = "node f(y: num []) -> (o: num [])\n  o = 1.0 fby y;\n";
@@ -317,7 +316,7 @@ fn declared_clocks_of_outputs_are_checked() {
 
 #[test]
 fn declared_clocks_of_callees_are_checked() {
-    // What follows from the wrong argument is not told.
+    // Errors that only follow from the wrong argument are not reported.
     rejects(
         "node g(x: num [] when c, c: bool []) -> (o) o = merge c x 0.0;
          node main(c: bool []) -> (o) o = g(if c then 1.0 else 2.0, c);",

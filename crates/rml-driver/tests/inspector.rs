@@ -1,4 +1,4 @@
-//! What is kept of older versions of a text is what would be found again.
+//! Results that are reused from older versions of a text equal new results.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -7,7 +7,7 @@ use std::sync::Arc;
 use rml_driver::{Analysis, Inspection, Inspector, Source, inspect};
 use rml_testkit::Random;
 
-/// Networks and a filter, with an adjoint of their own, a node without an end of its windows, and a declared clock.
+/// Networks and a filter, with a user-defined adjoint, a node whose windows never end, and a declared clock.
 const TEXT: &str = "import std.layers;
 import \"cells.rml\" as cells;
 
@@ -47,7 +47,7 @@ node step(x) -> (y)
   y = post y + x;
 ";
 
-/// What is typed.
+/// The words that are typed.
 const WORDS: [&str; 24] = [
     "x",
     "o",
@@ -85,7 +85,7 @@ fn what_is_kept_is_what_would_be_found() {
     let mut before: Option<Inspection> = None;
     let (mut kept, mut wrong) = (0, 0);
     for key in 0..120 {
-        // What was typed is undone now and then, so that most texts have few errors.
+        // Some edits are undone, so that most texts have few errors.
         if key % 2 == 0 {
             texts = right.clone();
         }
@@ -125,7 +125,7 @@ fn what_is_kept_is_what_would_be_found() {
     assert!((20..100).contains(&wrong), "{wrong} texts had errors");
 }
 
-/// What an editor shows: findings, and by name the types, clocks and waits of variables.
+/// The content of an inspection: findings, and for each name the types, clocks and waits of variables.
 fn described(inspection: &Inspection) -> String {
     let mut text = format!("{:#?}\n{:?}\n", inspection.report.findings, inspection.sizes);
     for analysis in &inspection.report.analyses {
@@ -142,7 +142,7 @@ fn described(inspection: &Inspection) -> String {
     text + &lines.join("\n")
 }
 
-/// A node that is moved or that stands after one that changes is not looked at again; its findings move with it.
+/// A node that is moved, or that follows a changed node, is not analysed again; its findings move with it.
 #[test]
 fn findings_move_with_their_node() {
     let node = |name: &str, body: &str| format!("node {name}(x: num []) -> (o)\n  o = {body};\n\n");

@@ -1,9 +1,9 @@
-//! Large programs and data. The sizes are such that work in proportion to them takes seconds, and work that grows with
-//! their square takes many minutes.
+//! Large programs and data. With these sizes, work in proportion to the size takes seconds, and quadratic work many
+//! minutes.
 
 use rml_driver::{Options, Source};
 
-/// What is checked is not drawn: the orthogonalisation of these vectors would take hours.
+/// Checking does not draw initial values: the orthogonalisation of these vectors would take hours.
 #[test]
 fn initial_values_are_not_drawn() {
     let text = "node main(x: num [8000]) -> (o)
@@ -15,7 +15,7 @@ fn initial_values_are_not_drawn() {
     assert_eq!(run.bounds.bytes.state, 4 * 8000 * 8000);
 }
 
-/// Nodes that have nothing to do with each other are checked one by one.
+/// Unrelated nodes are checked one by one.
 #[test]
 fn unrelated_nodes_are_checked_one_by_one() {
     const NODES: usize = 10_000;

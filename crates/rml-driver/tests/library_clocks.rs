@@ -1,5 +1,5 @@
-//! Every node of the library is proved synchronous, and rejected by no analysis, in the ways in which programs call it:
-//! plainly, in windows, sampled, trained in every cycle, and trained where a condition says so.
+//! Every node of the library is proved synchronous, and is accepted by all analyses, in all ways of calling it:
+//! plainly, in windows, sampled, trained in every cycle, and trained on a condition.
 
 use rml_analysis::Verdict;
 use rml_driver::doc::library;
@@ -8,7 +8,7 @@ use rml_driver::{Options, Source};
 /// A call of nodes of the library.
 struct Call {
     module: &'static str,
-    /// The inputs of the node around it; those of type num are differentiated.
+    /// The inputs of the calling node; those of type num are differentiated.
     inputs: &'static str,
     /// Its equations, which define `y`.
     body: &'static str,
@@ -146,7 +146,7 @@ const CALLS: &[Call] = &[
     call("time", "x: num []", "y = over_time(x, true);"),
 ];
 
-/// Optimisers, by what `diff_param` is then.
+/// Definitions of `diff_param` with the optimisers.
 const OPTIMISERS: &[&str] = &[
     "sgd(init, bp, do)",
     "momentum(0.9, init, bp, do)",
@@ -165,7 +165,7 @@ fn inputs(list: &str) -> Vec<(&str, bool)> {
     declared.map(|(name, ty)| (name, ty.starts_with("num"))).collect()
 }
 
-/// Nodes that call `net`, one for each way.
+/// Nodes that call `net`, one for each way of calling.
 fn callers(list: &str) -> [(&'static str, String); 6] {
     let names = inputs(list);
     let args = |ending: &str| names.iter().map(|(n, _)| format!("{n}{ending}, ")).collect::<String>();
@@ -214,7 +214,7 @@ fn callers(list: &str) -> [(&'static str, String); 6] {
     ]
 }
 
-/// What is wrong with a program.
+/// The errors of a program.
 fn problem(text: &str) -> Option<String> {
     let options = Options { node: Some("main".into()), ..Options::default() };
     match rml_driver::analyse(&Source::text("test", text), &options) {

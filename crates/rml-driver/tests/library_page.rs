@@ -1,6 +1,6 @@
-//! Every node of the library says what it means, its shapes, its clocks and where it comes from, and
-//! `docs/language/library.md` is written from that: this test compares them, and with `RML_BLESS=1` writes the file
-//! again.
+//! Every node of the library documents its meaning, its shapes, its clocks and its origin, and
+//! `docs/language/library.md` is generated from these comments: this test compares them, and rewrites the file with
+//! `RML_BLESS=1`.
 
 use std::fmt::Write as _;
 use std::path::Path;

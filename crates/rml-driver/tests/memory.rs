@@ -1,4 +1,4 @@
-//! What the inspection of a text takes, by what the allocator counts.
+//! The memory for the inspection of a text, measured by a counting allocator.
 
 #[path = "../../rml-ir/tests/memory/ffi.rs"]
 mod ffi;
@@ -8,7 +8,7 @@ use std::fmt::Write as _;
 use ffi::peak_of;
 use rml_driver::{Inspector, Source};
 
-/// A text of that many nodes of one equation each.
+/// A text with this many nodes of one equation each.
 fn nodes(count: usize) -> Source {
     let text = (0..count).fold(String::new(), |mut text, i| {
         let _ = writeln!(text, "node n{i}(x: num []) -> (y)  y = x * {i}.0 + (0.0 fby y);");
@@ -17,7 +17,7 @@ fn nodes(count: usize) -> Source {
     Source::text("nodes.rml", text)
 }
 
-/// The most that is taken for a text of that many nodes.
+/// The peak memory for a text with this many nodes.
 fn peak(count: usize) -> u64 {
     let source = nodes(count);
     let (inspection, peak) = peak_of(|| {

@@ -1,4 +1,4 @@
-//! Warnings about a node whose named dimensions have no value: those that every size shows.
+//! Warnings about a node whose named dimensions have no value, limited to those that appear with every size.
 
 use rml_base::codes::analysis::{ACTIVE_DROPOUT, LINEAR_LAYERS};
 use rml_base::{Diagnostic, Diagnostics};
@@ -10,11 +10,11 @@ use crate::front::Front;
 use crate::interface::BATCH;
 use crate::options::{Options, root};
 
-/// The warnings about a node that appear with two sets of sizes: those of `options`, with which `forms` is elaborated,
-/// and others. A dimension is open if `known` gives it no value.
+/// The warnings about a node that appear with two sets of sizes: the sizes of `options`, with which `forms` is
+/// elaborated, and other sizes. A dimension is open if `known` gives it no value.
 ///
-/// A static parameter that is no size, such as a rate, has an arbitrary value, too: a node with such a parameter gets
-/// no warnings.
+/// Static parameters that are not sizes, such as a rate, have an arbitrary value, too, so a node with such a parameter
+/// gets no warnings.
 pub(super) fn warnings(
     front: &Front,
     node: &NodeSignature,
@@ -34,9 +34,9 @@ pub(super) fn warnings(
     let here = forms.findings_of(&node.name, &|_| true);
     let there = Forms::new(front, &others, [module]).findings_of(&node.name, &|_| true);
     let both = |d: &Diagnostic| !d.is_error() && there.iter().any(|other| other == d);
-    // A layer of its own is called by programs that say whether they train.
+    // A node other than `main` is a layer; whether it trains depends on the programs that call it.
     let is_layer = |d: &Diagnostic| d.code == ACTIVE_DROPOUT && node.name != MAIN;
-    // Two orders of the sizes leave open which one of three is the least.
+    // With two orders of three sizes, any of the three may be the least in both.
     let are_many = node.dimensions.iter().filter(|name| is_open(name)).count() > 2;
     let is_narrow = |d: &Diagnostic| d.code == LINEAR_LAYERS && are_many;
     let Diagnostics(here) = here;

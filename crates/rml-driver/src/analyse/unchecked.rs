@@ -9,19 +9,19 @@ use crate::analysis::Analysis;
 use crate::front::Front;
 use crate::options::root;
 
-/// A node that `check` accepts as far as it can be looked at, and why it is not analysed.
+/// A node without known errors that `check` could not analyse, and the reason.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Unchecked {
     /// Its name.
     pub node: String,
     /// Why it is not analysed.
     pub why: String,
-    /// How it can be.
+    /// How to have it analysed.
     pub help: String,
 }
 
 impl Unchecked {
-    /// `fits` is the analysis for other values than those of `placed`, if the node is right for any.
+    /// `fits` is the analysis for other values than those of `placed`, if the node is right for some values.
     pub(super) fn new(front: &Front, node: &NodeSignature, placed: &Placed, fits: Option<&Analysis>) -> Self {
         let (why, help) = match node.is_extern {
             true => {
@@ -34,7 +34,7 @@ impl Unchecked {
     }
 }
 
-/// What is said about a node that is wrong for the values that are assumed.
+/// The note about a node that is wrong for the assumed values.
 fn open(front: &Front, node: &NodeSignature, placed: &Placed, fits: Option<&Analysis>) -> (String, String) {
     let found = front.elaborate_alone(&placed.options, root(&placed.options)).err().unwrap_or_default();
     let message = found.iter().find(|d| d.is_error()).map(|d| message(front, d));
@@ -61,13 +61,13 @@ fn open(front: &Front, node: &NodeSignature, placed: &Placed, fits: Option<&Anal
     (format!("its types depend on {}{says}", open.join(" and ")), help.join("; "))
 }
 
-/// The values that are not among others.
+/// The values in `assumed` that are not in `but`.
 fn values(assumed: &[(String, StaticValue)], but: &[(String, StaticValue)]) -> Vec<String> {
     let other = assumed.iter().filter(|value| !but.contains(value));
     other.map(|(name, value)| format!("`{name}` = {value}")).collect()
 }
 
-/// What is found, with the line of the main text that it is about.
+/// The message of a finding, with the line of the main text that it refers to.
 fn message(front: &Front, found: &Diagnostic) -> String {
     let own = found.labels.iter().find(|label| label.span.file == front.main);
     let line = own.map(|label| front.sources.line_column(label.span.file, label.span.start).0);

@@ -1,4 +1,4 @@
-//! The line in the user's program that causes a finding inside the library.
+//! Finds the line in the user's program that causes a finding inside the library.
 
 use rml_analysis::LateUpdate;
 use rml_base::{Diagnostic, Label, Sources, Span};
@@ -7,8 +7,8 @@ use rml_ir::flat::{Flat, Rhs, Var, around};
 use super::calls::Calls;
 use crate::library::is_library;
 
-/// If the first label of a finding is in the library, puts a label in the user's own text first: the first one that the
-/// finding has, or else a new one at the call in the user's text that reaches this place.
+/// If the first label of a finding is in the library, moves its first label in the user's own text to the front, or
+/// else adds a label at the call in the user's text that reaches this place.
 pub(crate) fn show(sources: &Sources, flat: &Flat, calls: &Calls, finding: &mut Diagnostic) {
     let Some(at) = finding.labels.first().map(|label| label.span) else { return };
     if !is_library(sources, at) {
@@ -19,7 +19,7 @@ pub(crate) fn show(sources: &Sources, flat: &Flat, calls: &Calls, finding: &mut 
     }
     let here = flat.equations.iter().filter(|e| e.span == at || flat.vars[e.lhs].span == at);
     let instances: Vec<&str> = here.filter_map(|e| flat.instance(e.lhs)).collect();
-    // Several instances share their lines; the message names a variable of the one that is meant.
+    // Several instances have the same lines; the message names a variable of the instance in question.
     let is_named = |path: &&&str| finding.message.contains(&format!("`{}.", primal(path)));
     let path = instances.iter().find(is_named).or(instances.first()).copied();
     if let Some(span) = path.and_then(|path| user_call(sources, calls, path)) {
@@ -27,13 +27,13 @@ pub(crate) fn show(sources: &Sources, flat: &Flat, calls: &Calls, finding: &mut 
     }
 }
 
-/// The error or warning about an update that comes too late. It also names the call that needs `every`: with it, the
-/// parameters are updated once a window.
+/// The error or warning about a late update. It also names the call that needs `every`, with which the parameters are
+/// updated once per window.
 pub(super) fn late(sources: &Sources, flat: &Flat, calls: &Calls, update: &LateUpdate) -> Diagnostic {
     update.diagnostic(&by_windows(sources, flat, calls, update).unwrap_or_default())
 }
 
-/// How to run the node of a parameter window by window.
+/// Advice on how to run the node of a parameter window by window.
 fn by_windows(sources: &Sources, flat: &Flat, calls: &Calls, update: &LateUpdate) -> Option<Vec<String>> {
     let at = update.place()?;
     let paths = flat.equations.iter().filter(|e| e.span == at).filter_map(|e| flat.instance(e.lhs));
@@ -62,8 +62,8 @@ fn by_windows(sources: &Sources, flat: &Flat, calls: &Calls, update: &LateUpdate
     Some(axis.into_iter().chain([windows]).collect())
 }
 
-/// What to write for the call of the library in which the parameter is, if the node around it has a condition to end
-/// windows by.
+/// Advice for the call of the library that contains the parameter, if the node around it has a condition that can end
+/// windows.
 fn innermost(sources: &Sources, flat: &Flat, calls: &Calls, path: &str) -> Option<String> {
     let mut path = path;
     while calls.get(path).is_none_or(|span| is_library(sources, *span)) {
@@ -71,7 +71,7 @@ fn innermost(sources: &Sources, flat: &Flat, calls: &Calls, path: &str) -> Optio
     }
     let (call, within) = (*calls.get(path)?, around(path));
     let text = sources.snippet(call).trim_end_matches(';');
-    // An input of the node, or of the program, that samples something there.
+    // An input of the node or of the program that is used as a condition for sampling.
     let is_condition = |v: &Var| {
         flat.equations.iter().any(|e| matches!(e.rhs, Rhs::When { cond, .. } if cond == *v))
             || flat.claims.iter().any(|claim| claim.cond == *v)
@@ -99,7 +99,7 @@ pub(crate) fn user_call(sources: &Sources, calls: &Calls, mut path: &str) -> Opt
     None
 }
 
-/// The path of the instance of which that is an adjoint.
+/// The path of the instance whose adjoint this instance is.
 fn primal(path: &str) -> String {
     path.split('.').map(|part| part.trim_start_matches("diff_")).collect::<Vec<_>>().join(".")
 }

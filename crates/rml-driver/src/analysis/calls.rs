@@ -1,4 +1,4 @@
-//! Where instances are called.
+//! The places where instances are called.
 
 use std::sync::Arc;
 
@@ -7,11 +7,11 @@ use rml_base::Span;
 use rml_ir::flat::{Flat, Rhs};
 use rml_ir::op::Op;
 
-/// Where each instance is called, by its path.
+/// The place where each instance is called, by its path.
 pub(crate) type Calls = IndexMap<Arc<str>, Span>;
 
-/// The calls of an inlined program that has all variables. An instance is called where its inputs are copied, so
-/// instances without inputs are missing.
+/// The calls in an inlined program with all variables. An instance is called at the place where its inputs are copied,
+/// so instances without inputs are missing.
 pub(crate) fn calls(flat: &Flat) -> Calls {
     let mut calls = Calls::new();
     for copy in flat.equations.iter().filter(|e| matches!(e.rhs, Rhs::Apply { op: Op::Copy, .. })) {

@@ -6,11 +6,11 @@ use rml_base::{Diagnostic, Diagnostics, IndexVec};
 use rml_ir::flat::{Flat, Var};
 use rml_sim::{BlindRun, Status};
 
-/// How many cycles are run.
+/// The number of cycles of the run without values.
 const CYCLES: usize = 64;
 
-/// The clocks of a program, and whether they fit; where the calculus cannot tell, a run without values rejects the
-/// program if it finds that they cannot.
+/// The clocks of a program, and whether they are consistent. If the calculus cannot decide, a run without values may
+/// show that they cannot be.
 ///
 /// Requires: `flat::verify`.
 pub(super) fn clocks(flat: &Flat) -> ClockReport {
@@ -23,7 +23,7 @@ pub(super) fn clocks(flat: &Flat) -> ClockReport {
     report
 }
 
-/// An error that every run of some length meets.
+/// An error that every sufficiently long run meets.
 fn certain_error(flat: &Flat, clocks: &Clocks) -> Option<Diagnostic> {
     let given: Vec<Var> =
         flat.inputs.iter().map(|i| i.var).filter(|v| clocks.of[*v] == Clocks::BASE).collect();
@@ -39,7 +39,7 @@ fn certain_error(flat: &Flat, clocks: &Clocks) -> Option<Diagnostic> {
     blame(run.flat(), &Meeting { cycle, cycles, together: &[claim.var], seen: &seen(&run, cycle) })
 }
 
-/// What is known about all variables in a cycle.
+/// The facts about all variables in a cycle.
 fn seen(run: &BlindRun, cycle: u64) -> IndexVec<Var, Seen> {
     let of = |v| match run.status(cycle, v) {
         Status::Absent => Seen::Absent,

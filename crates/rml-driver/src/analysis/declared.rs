@@ -3,7 +3,7 @@
 use rml_analysis::ClockReport;
 use rml_ir::flat::{Flat, Var};
 
-/// The clock of a variable as it is declared: ` when end`.
+/// The declared form of a variable's clock: ` when end`.
 pub(super) fn clock(flat: &Flat, clocks: &ClockReport, v: Var) -> String {
     let clock = clocks.clocks.text(flat, clocks.clocks.of[v]);
     match clock.strip_prefix("base") {

@@ -1,4 +1,4 @@
-//! Where a loop without a delay runs through the user's own calls, and which delay opens it.
+//! The path of a loop without a delay through the user's own calls, and the delay that breaks it.
 
 use rml_analysis::{Loop, LoopStep, LoopText};
 use rml_base::{Diagnostic, Sources, Span};
@@ -8,7 +8,7 @@ use rml_ir::op::Op;
 use super::calls::Calls;
 use crate::library::is_library;
 
-/// The error about a loop of the program `run`, with the calls in the user's own text that it runs through, and the
+/// The error about a loop of the program `run`, with the calls in the user's own text that are on the loop, and the
 /// value to delay. `flat` is the same program with all variables.
 pub(super) fn diagnostic(
     sources: &Sources,
@@ -36,7 +36,7 @@ fn contains(outer: Span, inner: Span) -> bool {
     outer.file == inner.file && outer.start <= inner.start && inner.end <= outer.end
 }
 
-/// The innermost instance that all of these variables are in.
+/// The innermost instance that contains all of these variables.
 fn level<'n>(names: impl Iterator<Item = &'n str>) -> String {
     let mut found: Option<Vec<&str>> = None;
     for name in names {
@@ -62,7 +62,7 @@ struct Level<'a> {
 }
 
 impl Level<'_> {
-    /// The instance called from this one in which a variable is; nothing for its own variables.
+    /// The instance called from this one that contains a variable; none for its own variables.
     fn callee<'n>(&self, name: &'n str) -> Option<&'n str> {
         let rest = match &*self.path {
             "" => around(name),
@@ -71,20 +71,20 @@ impl Level<'_> {
         rest.split('.').next().filter(|part| !part.is_empty())
     }
 
-    /// Where the instance is called, in the user's own text.
+    /// The place in the user's own text where the instance is called.
     fn call(&self, name: &str) -> Option<Span> {
         let callee = self.callee(name)?;
         let path = if self.path.is_empty() { callee.to_owned() } else { format!("{}.{callee}", self.path) };
         self.calls.get(&*path).copied().filter(|span| !is_library(self.sources, *span))
     }
 
-    /// The variable of this level that a call reads, and whose value the call needs for `of`; the line of the call.
+    /// The variable of this level that a call reads and needs for `of`, and the line of the call.
     fn read(&self, of: &str, needs: &str) -> Option<(Var, usize)> {
         let call = self.call(of).filter(|_| self.callee(of) != self.callee(needs))?;
         let own = self.own(needs)?;
         let name = self.flat.vars[own].name.as_deref()?.rsplit('.').next()?;
         let text = self.sources.snippet(call);
-        // Not where it is defined, on the left side of the equation.
+        // Exclude the left side of the equation, where it is defined.
         let right = match text.split_once('=') {
             Some((left, right)) if !left.contains('(') => right,
             Some(_) | None => text,
@@ -94,7 +94,7 @@ impl Level<'_> {
         right.split(|c| !is_part(c)).any(|word| word == name).then_some((own, line))
     }
 
-    /// The variable of this level that has the value of a variable.
+    /// The variable of this level that is a copy of a variable.
     fn own(&self, name: &str) -> Option<Var> {
         let mut v = self.flat.vars.ids().find(|v| self.flat.vars[*v].name.as_deref() == Some(name))?;
         for _ in 0..self.flat.vars.len() {
@@ -104,21 +104,21 @@ impl Level<'_> {
             let is_copy =
                 |rhs: &Rhs| matches!(rhs, Rhs::Apply { op: Op::Copy, args } if args.first() == Some(&v));
             let inner = self.flat.instance(v)?;
-            // Not the inputs of another instance, into which it is copied, too.
+            // Exclude the inputs of other instances, which are copies, too.
             let leaves = |v: Var| self.flat.instance(v).is_some_and(|outer| inner.starts_with(outer));
             v = self.flat.equations.iter().find(|e| is_copy(&e.rhs) && leaves(e.lhs))?.lhs;
         }
         None
     }
 
-    /// The shape that a variable of this level is declared with in the head of its node.
+    /// The declared shape of a variable of this level, in the head of its node.
     fn shape(&self, path: &str) -> Option<&str> {
         let v = self.flat.vars.ids().find(|v| self.flat.vars[*v].name.as_deref() == Some(path))?;
         let name = path.rsplit('.').next().filter(|_| self.flat.instance(v) == Some(&*self.path))?;
         self.declared(&self.flat.vars[v], name)
     }
 
-    /// The shape after `name: num` in the head of the node in which the variable is.
+    /// The shape after `name: num` in the head of the variable's node.
     fn declared(&self, data: &VarData, name: &str) -> Option<&str> {
         let text = self.sources.text(data.span.file);
         let end = usize::try_from(data.span.end).ok()?;

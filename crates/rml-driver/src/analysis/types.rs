@@ -6,8 +6,8 @@ use super::Analysis;
 use super::declared::clock;
 
 impl Analysis {
-    /// One line for each named variable of the run node, `loss: num [] when end`; with `instances`, for those of its
-    /// instances too. What is present in every cycle has no `when`.
+    /// One line for each named variable of the run node, `loss: num [] when end`; with `instances`, also for the
+    /// variables of its instances. Variables that are present in every cycle have no `when`.
     pub fn types(&self, instances: bool) -> String {
         let names = self.flat.vars.iter_enumerated().filter_map(|(v, data)| Some((v, data.name.as_deref()?)));
         let shown = names.filter(|(_, name)| instances || !name.contains('.'));

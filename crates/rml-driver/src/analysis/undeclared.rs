@@ -1,4 +1,4 @@
-//! Inputs that are declared for every cycle, and that the program uses in some only.
+//! Inputs that are declared for every cycle, but that the program uses only in some.
 
 use std::collections::BTreeSet;
 
@@ -10,9 +10,8 @@ use rml_ir::op::Op;
 
 use super::declared;
 
-/// A warning for each input without a declared clock that the program does not use in every cycle, where conditions
-/// with names say in which cycles it does. The interface of what replaces an adjoint is not its own choice, so it has
-/// none.
+/// A warning for each input without a declared clock that the program uses only in some cycles, if named conditions
+/// determine these cycles. A node that replaces an adjoint gets none, since its interface is prescribed.
 pub(super) fn findings(flat: &Flat, clocks: &ClockReport, sources: &Sources) -> Vec<Diagnostic> {
     if flat.name.starts_with("diff_") {
         return Vec::new();
@@ -23,7 +22,7 @@ pub(super) fn findings(flat: &Flat, clocks: &ClockReport, sources: &Sources) -> 
         let clock = declared::clock(flat, clocks, input.var);
         let clock = clock.strip_prefix(" when ").filter(|path| !path.contains('.'))?;
         let name = data.name.as_deref()?;
-        // One without a type is what a caller gives, and has the clock of that.
+        // An input without a type gets its clock from the caller.
         let declaration = Some(declaration(sources, data.span)).filter(|text| text.contains(':'))?;
         let fix = format!("{declaration} when {clock}");
         let span = Span { end: data.span.start + u32::try_from(declaration.len()).ok()?, ..data.span };
@@ -40,7 +39,7 @@ pub(super) fn findings(flat: &Flat, clocks: &ClockReport, sources: &Sources) -> 
         let found = Diagnostic::warning(UNDECLARED_CLOCK, what)
             .label(data.span, format!("data has a value of `{name}` for every cycle"));
         let declared = format!("if it comes where `{clock}` is true, declare `{fix}`");
-        // What goes through a state is computed in every cycle in which the input comes.
+        // A value computed through a state is computed in every cycle in which the input is present.
         let found = match sample {
             Some((value, text)) => found.help(format!(
                 "if it comes in every cycle, sample what is computed from it: in `{text}`, write `{value} when {clock}` for `{value}`"
@@ -54,7 +53,7 @@ pub(super) fn findings(flat: &Flat, clocks: &ClockReport, sources: &Sources) -> 
     open.filter_map(finding).collect()
 }
 
-/// The finding that the output whose declared clock stands there is computed in every cycle.
+/// The finding that the output whose declared clock is at `at` is computed in every cycle.
 fn claimed(flat: &Flat, at: Span) -> Option<Diagnostic> {
     let claim = flat.claims.iter().find(|claim| claim.span == at)?;
     let equation = flat.equations.iter().find(|e| e.lhs == claim.var && e.span.file == at.file)?;
@@ -68,16 +67,16 @@ fn claimed(flat: &Flat, at: Span) -> Option<Diagnostic> {
     )
 }
 
-/// The name of a variable in its node.
+/// The name of a variable within its node.
 fn last(flat: &Flat, v: Var) -> Option<&str> {
     flat.vars[v].name.as_deref().map(|name| name.rsplit('.').next().unwrap_or(name))
 }
 
-/// The first value with a name in the program's own texts that is made of an input by way of a state and that a call
-/// takes, and how the call is written. The condition `clock` is known there.
+/// The first named value in the program's own texts that depends on an input through a state and is an argument of a
+/// call, and the text of the call. Calls at which the condition `clock` is in scope are preferred.
 fn after_state<'s>(flat: &Flat, sources: &'s Sources, input: Var, clock: &str) -> Option<(String, &'s str)> {
     let is_delay = |rhs: &Rhs| matches!(rhs, Rhs::Fby { .. } | Rhs::FbyBack { .. } | Rhs::Post { .. });
-    // What depends on parameters alone is not computed from the input.
+    // A value that depends only on parameters is not computed from the input.
     let parameters: BTreeSet<Var> =
         flat.states.values().filter(|s| s.parameter).map(|s| flat.equations[s.equation].lhs).collect();
     let depends = follow(flat, [input], &parameters);
@@ -100,7 +99,7 @@ fn after_state<'s>(flat: &Flat, sources: &'s Sources, input: Var, clock: &str) -
         let found = (name.to_owned(), text);
         (is_argument && !text.contains("diff_")).then(|| (found, knows(flat.instance(value))))
     });
-    // Best where the condition has a name, too.
+    // Prefer a call at which the condition has a name, too.
     let calls: Vec<_> = calls.collect();
     let best = calls.iter().find(|(_, knows)| *knows).or(calls.first())?;
     Some(best.0.clone())
@@ -112,7 +111,7 @@ fn is_adjoint(sources: &Sources, at: Span) -> bool {
     before.rfind("node ").is_some_and(|node| before[node + "node ".len()..].trim_start().starts_with("diff_"))
 }
 
-/// All that depends on these, but not by way of those.
+/// All variables that depend on `from` by paths that avoid `without`.
 fn follow(flat: &Flat, from: impl IntoIterator<Item = Var>, without: &BTreeSet<Var>) -> BTreeSet<Var> {
     let mut found: BTreeSet<Var> = from.into_iter().collect();
     loop {
@@ -130,7 +129,7 @@ fn follow(flat: &Flat, from: impl IntoIterator<Item = Var>, without: &BTreeSet<V
     }
 }
 
-/// The first place in the file of an input where it does not fit if it is present in every cycle.
+/// The first place in the input's file that conflicts if the input is present in every cycle.
 fn clash(flat: &Flat, input: Var) -> Option<Span> {
     let Verdict::Rejected(found) = clocks_if_always(flat, &BTreeSet::from([input])) else { return None };
     let declared = flat.vars[input].span;
@@ -139,7 +138,7 @@ fn clash(flat: &Flat, input: Var) -> Option<Span> {
     at.into_iter().find(|at| at.file == declared.file && *at != declared)
 }
 
-/// The declaration of an input, its name and type as they are written: up to the comma or parenthesis after it.
+/// The source text of an input's declaration, name and type, up to the comma or parenthesis after it.
 fn declaration(sources: &Sources, name: Span) -> &str {
     let text = &sources.text(name.file)[name.start as usize..];
     let mut depth = 0_usize;

@@ -1,15 +1,15 @@
-//! The forms of the language that are written as words.
+//! The syntactic forms that are written as words.
 
 /// A form of the language.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct FormDoc {
     /// The word.
     pub name: &'static str,
-    /// How it is written.
+    /// Its syntax.
     pub form: &'static str,
-    /// What it means.
+    /// Its meaning.
     pub meaning: &'static str,
-    /// An equation with it.
+    /// An example equation.
     pub example: &'static str,
 }
 
