@@ -1,5 +1,5 @@
-//! How long an editor waits after a key in a text of 1,000 lines: for names, types and shapes, for all findings, and
-//! for completions. `cargo bench -p rml-lsp`.
+//! How long an editor waits after a key press in a text of 1,000 lines: for names, types and shapes, for all findings,
+//! and for completions. `cargo bench -p rml-lsp`.
 
 #![allow(clippy::print_stdout, reason = "a benchmark tells what it measured")]
 
@@ -65,7 +65,7 @@ fn main() {
     wait(editor, 0);
     let (mut first, mut whole) = (Vec::new(), Vec::new());
     for key in 1..=KEYS {
-        // A letter more, then a letter less, in an equation in the middle.
+        // Alternately adds and removes a letter in an equation in the middle.
         let line = text.lines().position(|l| l.contains("node smooth_20")).expect("there") + 4;
         let (start, end) =
             (json!({"line": line, "character": 2}), json!({"line": line, "character": 2 + (key + 1) % 2}));
@@ -98,7 +98,7 @@ fn main() {
     served.join().expect("it ends").expect("as it should");
 }
 
-/// Waits until findings about that version are published.
+/// Waits until findings about this version are published.
 fn wait(editor: &mut impl BufRead, version: usize) {
     loop {
         let Message::Notification(note) = next(editor) else { continue };

@@ -10,7 +10,7 @@ use crate::lines::Lines;
 use crate::server::{Answer, Server};
 use crate::texts;
 
-/// What fixes the findings in a range: the help lines that a program can follow.
+/// Fixes for the findings in a range: the help lines that a program can apply.
 pub(crate) fn actions(server: &mut Server, params: CodeActionParams) -> Answer<Vec<CodeActionOrCommand>> {
     let uri = params.text_document.uri;
     let path = texts::path(&uri);

@@ -85,20 +85,20 @@ pub(crate) fn folders(params: &InitializeParams) -> Vec<PathBuf> {
     }
 }
 
-/// Whether the editor shows a document that it is told to.
+/// Whether the editor supports requests to show a document.
 pub(crate) fn shows_documents(params: &InitializeParams) -> bool {
     let window = params.capabilities.window.as_ref();
     window.and_then(|w| w.show_document.as_ref()).is_some_and(|show| show.support)
 }
 
-/// Whether the editor can be asked to say when files change.
+/// Whether the editor can report changes of files.
 pub(crate) fn watches_files(params: &InitializeParams) -> bool {
     let workspace = params.capabilities.workspace.as_ref();
     let watch = workspace.and_then(|w| w.did_change_watched_files);
     watch.is_some_and(|watch| watch.dynamic_registration == Some(true))
 }
 
-/// The wish to know when programs change that are not open.
+/// The request for notifications about changes of programs that are not open.
 pub(crate) fn watch() -> RegistrationParams {
     let watchers =
         vec![FileSystemWatcher { glob_pattern: GlobPattern::String("**/*.rml".to_owned()), kind: None }];

@@ -1,41 +1,41 @@
-//! The thread that checks texts: names, types and shapes at once; clocks, causality and the rest when no newer text
-//! waits.
+//! The thread that checks texts: names, types and shapes at once; clocks, causality and everything else when no newer
+//! text waits.
 
 use std::path::{Path, PathBuf};
 
 use crossbeam_channel::{Receiver, Sender};
 use rml::{Diagnostics, Inspection, Inspector, Source, Survey};
 
-/// A text to be checked.
+/// A text to check.
 pub(crate) struct Job {
     pub(crate) path: PathBuf,
     pub(crate) version: i32,
     pub(crate) source: Source,
 }
 
-/// What was found out of a text.
+/// The result of checking a text.
 pub(crate) struct Found {
     pub(crate) path: PathBuf,
     pub(crate) version: i32,
     pub(crate) what: What,
 }
 
-/// One of the two steps.
+/// The result of one of the two steps.
 pub(crate) enum What {
     /// Names, types and shapes.
     Forms(Box<Survey>),
-    /// Everything.
+    /// All findings and analyses.
     All(Box<Inspection>),
     /// The text cannot be read.
     Unread(Diagnostics),
 }
 
-/// Checks what comes until nothing can come any more. Of several texts of one path the last one counts.
+/// Checks texts until the channel is closed. If several texts with one path wait, only the last one is checked.
 pub(crate) fn run(jobs: &Receiver<Job>, found: &Sender<Found>) {
     let mut slow: Vec<(PathBuf, i32)> = Vec::new();
     let mut inspectors = Inspectors::default();
     loop {
-        // What came meanwhile is more urgent than what is left to be done.
+        // New texts are more urgent than the remaining work.
         let mut quick: Vec<Job> = Vec::new();
         if slow.is_empty() {
             match jobs.recv() {
@@ -69,12 +69,12 @@ pub(crate) fn run(jobs: &Receiver<Job>, found: &Sender<Found>) {
     }
 }
 
-/// What is kept of the texts that were checked last, the last one at the end.
+/// The inspectors of the texts that were checked last, the most recent one at the end.
 #[derive(Default)]
 struct Inspectors(Vec<(PathBuf, Inspector)>);
 
 impl Inspectors {
-    /// Of how many texts something is kept.
+    /// The number of texts whose inspectors are kept.
     const KEPT: usize = 8;
 
     fn of(&mut self, path: &Path) -> &mut Inspector {

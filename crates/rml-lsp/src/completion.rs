@@ -1,4 +1,4 @@
-//! What can be written at a place.
+//! Completions at a position.
 
 use std::collections::BTreeSet;
 
@@ -15,7 +15,7 @@ use crate::hover;
 use crate::lines::Lines;
 use crate::server::{Answer, Place, Server};
 
-/// What can be written at a place.
+/// The completions at a position.
 pub(crate) fn complete(server: &mut Server, params: CompletionParams) -> Answer<CompletionResponse> {
     let Some(place) = Place::of(server, &params.text_document_position) else { return Ok(None) };
     let before = &place.text()[..place.offset];
@@ -40,14 +40,14 @@ fn markdown(value: String) -> Documentation {
     Documentation::MarkupContent(MarkupContent { kind: MarkupKind::Markdown, value })
 }
 
-/// After `import`: a module of the library, or in parentheses the nodes of one.
+/// After `import`: the modules of the library, or in parentheses the nodes of a module.
 fn imports(import: &str) -> Vec<CompletionItem> {
     if let Some((module, _)) = import.split_once('(') {
         let found = docs::library().iter().find(|m| m.name == module.trim());
         let nodes = found.into_iter().flat_map(|m| &m.nodes).filter(|node| !node.private);
         return nodes.map(|n| item(&n.name, CompletionItemKind::FUNCTION, &n.summary())).collect();
     }
-    // What stands before the last dot exists already.
+    // The part before the last dot is typed already.
     let dot = import.rfind('.').map_or(0, |at| at + 1);
     let modules = docs::library().iter().filter(|m| m.name != "std.prelude");
     let rest = modules.filter_map(|m| Some((m.name.strip_prefix(&import[..dot])?, m)));
@@ -57,7 +57,7 @@ fn imports(import: &str) -> Vec<CompletionItem> {
     rest.map(module).collect()
 }
 
-/// In an equation or an interface: what has a name there, words, and nodes that an import would bring.
+/// In an equation or an interface: the names in scope, words, and nodes that an import would add.
 fn names(server: &Server, place: &Place) -> Vec<CompletionItem> {
     let mut items = variables(server, place);
     items.extend(constants(place));
@@ -77,7 +77,7 @@ fn names(server: &Server, place: &Place) -> Vec<CompletionItem> {
     items
 }
 
-/// With parentheses after the name.
+/// The item with parentheses after its name.
 fn call(item: CompletionItem) -> CompletionItem {
     CompletionItem {
         insert_text: Some(format!("{}($0)", item.label)),
@@ -137,7 +137,7 @@ fn nodes(place: &Place) -> Vec<CompletionItem> {
     items
 }
 
-/// The nodes of the library that are not imported, each with its import.
+/// The nodes of the library that are not imported, each with an edit that imports it.
 fn library(server: &Server, place: &Place) -> Vec<CompletionItem> {
     let survey = &place.survey;
     let (at, before, behind) = match survey.index.last_import {
@@ -156,7 +156,7 @@ fn library(server: &Server, place: &Place) -> Vec<CompletionItem> {
             found.documentation = Some(markdown(format!("{}\n\nadds `{import}`", node.comment)));
             let new_text = format!("{before}{import}{behind}");
             found.additional_text_edits = Some(vec![TextEdit { range: Range::new(at, at), new_text }]);
-            // After what is in scope.
+            // Sort it after the names in scope.
             found.sort_text = Some(format!("~{}", node.name));
             items.push(call(found));
         }

@@ -12,10 +12,10 @@ pub(crate) fn library() -> &'static [ModuleDoc] {
     ALL.get_or_init(rml::doc::library)
 }
 
-/// What the texts of a survey say about their nodes. Of each text only the nodes that are asked for are read.
+/// The documentation of the nodes in the texts of a survey. Only requested nodes are parsed.
 pub(crate) struct Docs<'s> {
     survey: &'s Survey,
-    /// By text, where its nodes end.
+    /// The ends of the nodes of each text.
     ends: BTreeMap<FileId, Vec<usize>>,
     read: BTreeMap<Span, Option<NodeDoc>>,
 }
@@ -33,7 +33,7 @@ impl<'s> Docs<'s> {
         }
     }
 
-    /// What a text says about a node.
+    /// The documentation of a node in its text.
     pub(crate) fn node(&mut self, node: &NodePlace) -> Option<&NodeDoc> {
         let (survey, file) = (self.survey, node.span.file);
         let name = survey.sources.name(file);

@@ -1,6 +1,6 @@
 //! The end of a session.
 
-/// Why a session ended that the editor did not end.
+/// Why a session ended without the editor's request.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Ended(pub String);
 

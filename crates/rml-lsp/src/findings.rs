@@ -8,7 +8,8 @@ use rml::{Diagnostics, FileId, Label, Severity, Sources, codes};
 use crate::lines::{Encoding, Lines};
 use crate::texts;
 
-/// The findings about a text; what is wrong with one that it imports stands at its beginning, with the place.
+/// The findings about a text. A finding about an imported text is placed at the start of this text, and its real place
+/// is in the related information.
 pub(crate) fn published(
     findings: &Diagnostics,
     sources: &Sources,
@@ -51,7 +52,7 @@ fn one(
     }
 }
 
-/// Another place that a finding is about, if an editor can go there.
+/// Another place of a finding, if an editor can open it.
 fn remark(label: &Label, sources: &Sources, encoding: Encoding) -> Option<DiagnosticRelatedInformation> {
     let path = std::path::Path::new(sources.name(label.span.file));
     let uri = path.is_absolute().then(|| texts::uri(path))??;

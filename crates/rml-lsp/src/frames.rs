@@ -1,4 +1,4 @@
-//! Messages over pipes: each is JSON in a frame that says its length.
+//! Messages over pipes: each message is JSON with a header for its length.
 
 use std::io::{self, BufRead, Read, Write};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -11,27 +11,27 @@ use serde_json::{Value, json};
 
 use crate::ended::Ended;
 
-/// The longest message, in bytes. A text that is opened or changed comes in one.
+/// The most bytes of a message, which contains the whole text when a text is opened or changed.
 const LONGEST: u64 = 1 << 28;
-/// The longest line before a message, in bytes.
+/// The most bytes of a header line.
 const LONGEST_LINE: u64 = 1 << 12;
 
-/// An editor at the other end of two streams. What it is told is JSON already: a large answer is written as it is made,
-/// and no tree of it is built.
+/// An editor at the other end of two streams. Messages to it are serialised already, so a large answer is written
+/// without building a tree of JSON.
 pub(crate) struct Pipes {
-    /// Messages, and answers to what is no message.
+    /// Messages, and error answers to malformed messages.
     pub(crate) from_editor: Receiver<Result<Message, String>>,
     pub(crate) to_editor: Sender<String>,
     writer: JoinHandle<()>,
-    /// Why nothing more is read.
+    /// Why reading stopped.
     broken: Arc<Mutex<Option<Ended>>>,
 }
 
 impl Pipes {
-    /// Reads and writes in threads of their own.
+    /// Reads and writes in separate threads.
     ///
     /// # Errors
-    /// The system starts no thread.
+    /// The system cannot start a thread.
     pub(crate) fn open(
         mut input: impl BufRead + Send + 'static,
         mut output: impl Write + Send + 'static,
@@ -40,7 +40,7 @@ impl Pipes {
         let (to_editor, from_server) = unbounded::<String>();
         let named = |name: &str| std::thread::Builder::new().name(name.to_owned());
         let writer = named("writer").spawn(move || {
-            // What an editor that went away does not read is lost.
+            // If the editor has disconnected, its messages are dropped.
             let _ = from_server.into_iter().try_for_each(|content| write_frame(&mut output, &content));
         });
         let broken: Arc<Mutex<Option<Ended>>> = Arc::default();
@@ -55,7 +55,7 @@ impl Pipes {
         Ok(Self { from_editor, to_editor, writer: writer.map_err(started)?, broken })
     }
 
-    /// The next message, whatever else is answered before it; nothing if the editor went away.
+    /// The next message; malformed messages before it are answered. None if the editor disconnected.
     pub(crate) fn next(&self) -> Option<Message> {
         loop {
             match self.from_editor.recv().ok()? {
@@ -65,7 +65,7 @@ impl Pipes {
         }
     }
 
-    /// Ends a session, when everything that was said is out: how it ended, or what was wrong with a frame.
+    /// Ends a session after everything has been written. Returns how it ended, or the error in a frame.
     pub(crate) fn close(self, served: Result<(), Ended>) -> Result<(), Ended> {
         drop(self.to_editor);
         let _ = self.writer.join();
@@ -101,7 +101,7 @@ fn write_frame(output: &mut impl Write, content: &str) -> io::Result<()> {
     output.flush()
 }
 
-/// Reads messages up to the one that ends the session. What is no message is passed on as what it is answered with.
+/// Reads messages up to the one that ends the session. For a malformed message, its error answer is passed on.
 fn read_all(input: &mut impl BufRead, server: &Sender<Result<Message, String>>) -> io::Result<()> {
     while let Some(content) = frame(input)? {
         let heard = match message(&content) {
@@ -142,7 +142,7 @@ fn frame(input: &mut impl BufRead) -> io::Result<Option<Vec<u8>>> {
         }
     }
     let Some(length) = length else { return Err(no_frame(b"")) };
-    // Room is made as the bytes come, not by what the frame says.
+    // Memory grows with the bytes that arrive, not with the declared length.
     let mut content = Vec::new();
     input.by_ref().take(length).read_to_end(&mut content)?;
     match content.len() as u64 == length {
@@ -157,7 +157,8 @@ fn no_frame(line: &[u8]) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidData, text)
 }
 
-/// The message in a frame; else what is answered, by JSON-RPC 2.0, section 5. An answer is not answered.
+/// Parses the message in a frame; otherwise returns the error answer by JSON-RPC 2.0, section 5, or none if the frame
+/// was an answer itself.
 fn message(content: &[u8]) -> Result<Message, Option<Value>> {
     let wrong = |id: Value, code: ErrorCode, why: String| json!({"jsonrpc": "2.0", "id": id, "error": {"code": code as i32, "message": why}});
     let value: Value = serde_json::from_slice(content)

@@ -8,7 +8,7 @@ use crate::lines::Lines;
 use crate::server::{Answer, Server};
 use crate::texts;
 
-/// The hints in a range of a text: `: num [batch, 64] when end` after what an equation defines.
+/// The hints in a range of a text: `: num [batch, 64] when end` after a variable that an equation defines.
 pub(crate) fn hints(server: &mut Server, params: InlayHintParams) -> Answer<Vec<InlayHint>> {
     let path = texts::path(&params.text_document.uri);
     let Some(survey) = server.survey(&path) else { return Ok(None) };
@@ -27,7 +27,7 @@ pub(crate) fn hints(server: &mut Server, params: InlayHintParams) -> Answer<Vec<
             continue;
         }
         let Some(name) = hover::variable_name(&survey, variable.span) else { continue };
-        // A node that is used in several ways has no one type.
+        // A node that is used in several ways has no single type.
         let [ty] = &hover::types(&inspection, &name)[..] else { continue };
         hints.push(InlayHint {
             position: lines.position(end),

@@ -1,4 +1,4 @@
-//! What is known about the name under the pointer.
+//! The information about the name under the pointer.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -13,7 +13,7 @@ use crate::docs::Docs;
 use crate::lines::Lines;
 use crate::server::{Answer, Place, Server};
 
-/// What is known about a name.
+/// The information about a name.
 pub(crate) fn hover(server: &mut Server, params: HoverParams) -> Answer<Hover> {
     let Some(place) = Place::of(server, &params.text_document_position_params) else { return Ok(None) };
     let lines = Lines::new(place.text(), server.encoding);
@@ -40,7 +40,7 @@ pub(crate) fn hover(server: &mut Server, params: HoverParams) -> Answer<Hover> {
     Ok(value.map(|value| Hover { contents: contents(value), range: Some(lines.range(span)) }))
 }
 
-/// The words of the language that compute something: how each is written, and what it means.
+/// The words of the language that compute something: the syntax and meaning of each.
 const PRIMITIVES: &[(&str, &str, &str)] = &[
     ("fby", "init fby x", "`init` in the first cycle in which `x` is present, then `x` of the one before"),
     (
@@ -80,7 +80,7 @@ fn primitive(word: &str) -> Option<String> {
     found.map(|(_, form, meaning)| format!("{}{meaning}\n", block(form)))
 }
 
-/// The word around a byte, `fby back` as well.
+/// The word around a byte; `fby back` counts as one word.
 fn word(text: &str, at: usize) -> std::ops::Range<usize> {
     let letter = |c: char| c.is_ascii_alphanumeric() || c == '_';
     let start = text[..at].trim_end_matches(letter).len();
@@ -96,7 +96,7 @@ fn block(text: &str) -> String {
     format!("```rml\n{text}\n```\n")
 }
 
-/// The variable's place in what is known, wherever it stood when that was found.
+/// The name by which an inspection identifies a variable, independently of its position.
 pub(crate) fn variable_name(survey: &Survey, definition: Span) -> Option<VariableName> {
     Some(VariableName {
         text: survey.sources.name(definition.file).into(),
@@ -134,7 +134,7 @@ fn variable(server: &Server, place: &Place, definition: Span) -> Option<String> 
         text += &block(&format!("{}: {ty}", of.name));
     }
     if types.is_empty() {
-        // The text says the type of some, whatever is wrong elsewhere.
+        // The types of some variables are in the text, regardless of errors elsewhere.
         let mut docs = Docs::new(survey);
         let declared =
             docs.node(node).and_then(|node| node.declarations.iter().find(|(name, _)| *name == of.name));
@@ -150,7 +150,7 @@ fn variable(server: &Server, place: &Place, definition: Span) -> Option<String> 
     Some(text)
 }
 
-/// How long a variable has to be waited for.
+/// How long a variable waits.
 fn wait(inspection: &Inspection, name: &VariableName) -> Option<String> {
     let (analysis, var) = *inspection.instances.get(name)?.first()?;
     let analysis = &inspection.report.analyses[analysis];
@@ -206,7 +206,7 @@ fn function(name: &str) -> Option<String> {
     op::info(name).map(operator)
 }
 
-/// What the table of operators says.
+/// The description of an operator from the table of operators.
 pub(crate) fn operator(info: &op::OpInfo) -> String {
     let gradient = if info.is_differentiable() { format!("`{}`", info.adjoint) } else { "none".to_owned() };
     format!(

@@ -11,10 +11,10 @@ use crate::lines::Lines;
 use crate::server::{Answer, Server};
 use crate::texts;
 
-/// The command that the server carries out.
+/// The command that the server executes.
 pub(crate) const ADJOINT: &str = "rml.adjoint";
 
-/// A lens, as the protocol's `CodeLens`, without a tree of JSON for each argument.
+/// A lens in the form of the protocol's `CodeLens`, without a tree of JSON for each argument.
 #[derive(Serialize)]
 pub(crate) struct Lens {
     range: Range,
@@ -28,7 +28,7 @@ struct Command {
     arguments: [Argument; 1],
 }
 
-/// Which node a command is about.
+/// The node of a command.
 #[derive(Serialize)]
 struct Argument {
     #[serde(serialize_with = "shared")]
@@ -56,7 +56,7 @@ pub(crate) fn lenses(server: &mut Server, params: CodeLensParams) -> Answer<Vec<
     for node in survey.index.nodes.iter().filter(|node| node.name_span.file == survey.main) {
         let first = adjoints.partition_point(|at| *at < node.span.range().start);
         let trains = adjoints.get(first).is_some_and(|at| *at < node.span.range().end);
-        // What serves differentiation runs where parameters are trained, and not by itself.
+        // Nodes for differentiation run as part of a training, not on their own.
         let mut commands = match node.overrides {
             true => Vec::new(),
             false => vec![("run", "rml.run"), ("trace", "rml.trace")],
@@ -72,7 +72,7 @@ pub(crate) fn lenses(server: &mut Server, params: CodeLensParams) -> Answer<Vec<
     Ok(Some(all))
 }
 
-/// Makes the adjoint of a node, and has the editor show it; the answer is its text.
+/// Computes the adjoint of a node, and asks the editor to show it; the answer is its text.
 pub(crate) fn execute(server: &mut Server, params: ExecuteCommandParams) -> Answer<Value> {
     if params.command != ADJOINT {
         return Err(format!("the server does not carry out `{}`", params.command));

@@ -1,6 +1,6 @@
 //! A language server for R(ML)²: the Language Server Protocol between an editor and the library `rml`.
 //!
-//! One thread answers the editor from the names of a text, which are found at once. Another one checks texts: first
+//! One thread answers the editor from the names of a text, which are found at once. Another thread checks texts: first
 //! names, types and shapes, which are published while the user types; then, if no newer text waits, clocks, causality
 //! and facts about each variable.
 //!
@@ -43,16 +43,16 @@ use std::path::PathBuf;
 
 pub use ended::Ended;
 
-/// Serves an editor on standard input and output until it ends the session. Texts of the library are put into the
-/// folder `library` when the editor is to open one.
+/// Serves an editor on standard input and output until it ends the session. Texts of the library are written to the
+/// folder `library` when the editor needs to open them.
 ///
 /// # Errors
-/// What is sent is not the protocol, or the editor went away without ending the session.
+/// The input is not the protocol, or the editor disconnected without ending the session.
 pub fn serve_stdio(library: Option<PathBuf>) -> Result<(), Ended> {
     serve(BufReader::new(io::stdin()), io::stdout(), library)
 }
 
-/// Serves an editor that writes what is read from `input`, and reads what is written to `output`.
+/// Serves an editor, reading its messages from `input` and writing to `output`.
 ///
 /// # Errors
 /// As [`serve_stdio`].

@@ -1,20 +1,20 @@
-//! Places in a text as lines and columns, the way the protocol counts them.
+//! Positions in a text as lines and columns, in the units of the protocol.
 
 use std::ops::Range;
 
 use lsp_types::{Position, PositionEncodingKind, Range as LineRange};
 
-/// What a column counts.
+/// The unit of columns.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Encoding {
     /// Bytes.
     Utf8,
-    /// Units of UTF-16, which every editor knows.
+    /// Units of UTF-16, which every editor supports.
     Utf16,
 }
 
 impl Encoding {
-    /// The best of what an editor offers.
+    /// The best of the encodings that an editor offers.
     pub(crate) fn of(offered: Option<&[PositionEncodingKind]>) -> Self {
         let utf8 = offered.is_some_and(|all| all.contains(&PositionEncodingKind::UTF8));
         if utf8 { Self::Utf8 } else { Self::Utf16 }
@@ -35,7 +35,7 @@ impl Encoding {
     }
 }
 
-/// A text and where its lines begin.
+/// A text and the starts of its lines.
 pub(crate) struct Lines<'t> {
     text: &'t str,
     starts: Vec<usize>,
@@ -48,7 +48,7 @@ impl<'t> Lines<'t> {
         Self { text, starts, encoding }
     }
 
-    /// The place of a byte; one within a character counts as the character's.
+    /// The position of a byte; a byte within a character has the position of the character.
     pub(crate) fn position(&self, offset: usize) -> Position {
         let offset = offset.min(self.text.len());
         let line = self.starts.partition_point(|start| *start <= offset) - 1;
@@ -58,7 +58,7 @@ impl<'t> Lines<'t> {
         Position::new(number(line), number(column))
     }
 
-    /// The byte at a place; one after the end of a line or of the text counts as that end.
+    /// The byte at a position; a position after the end of a line or of the text is moved to this end.
     pub(crate) fn offset(&self, at: Position) -> usize {
         let Some(&start) = self.starts.get(at.line as usize) else { return self.text.len() };
         let mut left = at.character as usize;

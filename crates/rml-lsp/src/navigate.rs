@@ -13,7 +13,7 @@ use crate::lines::Lines;
 use crate::server::{Answer, Place, Server};
 use crate::texts;
 
-/// Where the name is defined; at the name of a library, its text.
+/// The definition of the name; for a name of the library, the place in its text.
 pub(crate) fn definition(
     server: &mut Server,
     params: GotoDefinitionParams,
@@ -27,7 +27,7 @@ pub(crate) fn definition(
     Ok(location.map(GotoDefinitionResponse::Scalar))
 }
 
-/// Where what is meant is defined, if a text does that.
+/// The place that defines a meaning, if a text defines it.
 pub(crate) fn defined_at(meaning: Meaning) -> Option<Span> {
     match meaning {
         Meaning::Variable(span) | Meaning::Node(span, _) | Meaning::Module(span) => Some(span),
@@ -35,7 +35,7 @@ pub(crate) fn defined_at(meaning: Meaning) -> Option<Span> {
     }
 }
 
-/// The beginning of the text that is imported on that line.
+/// The beginning of the text that is imported on this line.
 fn import(server: &Server, place: &Place) -> Option<Location> {
     let text = place.text();
     let start = text[..place.offset].rfind('\n').map_or(0, |at| at + 1);
@@ -60,14 +60,14 @@ fn import(server: &Server, place: &Place) -> Option<Location> {
     Some(Location { uri, range: lsp_types::Range::default() })
 }
 
-/// A place in a text of a program, for an editor.
+/// A place in a text of a program, in the form of the protocol.
 fn location(server: &Server, sources: &Sources, span: Span) -> Option<Location> {
     let uri = texts::uri(&server.path_for_editor(sources.name(span.file))?)?;
     let range = Lines::new(sources.text(span.file), server.encoding).range(span.range());
     Some(Location { uri, range })
 }
 
-/// All places of what a name means, in all programs that the editor has open or has in its folders.
+/// All places that refer to the meaning of a name, in all programs that the editor has open or in its folders.
 pub(crate) fn references(server: &mut Server, params: ReferenceParams) -> Answer<Vec<Location>> {
     let Some(place) = Place::of(server, &params.text_document_position) else { return Ok(None) };
     let Some(name) = place.name() else { return Ok(None) };
@@ -99,7 +99,7 @@ pub(crate) fn highlights(
     Ok(Some(here.map(highlight).collect()))
 }
 
-/// The places of what is meant in the texts of a survey.
+/// The places in the texts of a survey that refer to this meaning.
 fn same(survey: &Survey, meaning: Meaning) -> impl Iterator<Item = NamePlace> + use<'_> {
     let plain = |meaning| match meaning {
         Meaning::Node(span, _) => Meaning::Node(span, 0),
@@ -109,8 +109,8 @@ fn same(survey: &Survey, meaning: Meaning) -> impl Iterator<Item = NamePlace> + 
     survey.index.names.iter().copied().filter(move |name| plain(name.meaning) == wanted)
 }
 
-/// All places of what a name means, each once: in its own text, and where it is a node's name, in all programs that
-/// import that text.
+/// All places that refer to the meaning of a name, each once: in its own text, and for the name of a node, in all
+/// programs that import this text.
 pub(crate) fn everywhere(
     server: &mut Server,
     place: &Place,
@@ -122,7 +122,7 @@ pub(crate) fn everywhere(
     let text = own.sources.name(definition.file).to_owned();
     let node = own.sources.snippet(definition);
     for path in server.programs() {
-        // Callers of the node, and imports that rename it, use this name.
+        // A text must contain this name if it calls the node, or imports it under another name.
         let names_it = || server.texts.source(&path).read().is_ok_and(|text| text.contains(node));
         if path == place.path || !names_it() {
             continue;

@@ -10,7 +10,7 @@ use crate::lines::Lines;
 use crate::server::{Answer, Server};
 use crate::texts;
 
-/// The nodes of a text, and in each its names.
+/// The nodes of a text, each with its names.
 pub(crate) fn symbols(server: &mut Server, params: DocumentSymbolParams) -> Answer<DocumentSymbolResponse> {
     let path = texts::path(&params.text_document.uri);
     let Some(survey) = server.survey(&path) else { return Ok(None) };
@@ -30,7 +30,7 @@ pub(crate) fn symbols(server: &mut Server, params: DocumentSymbolParams) -> Answ
     };
     let own = survey.index.nodes.iter().filter(|node| node.name_span.file == survey.main);
     let nodes = own.map(|node| {
-        // A node without a name is written at this moment.
+        // A node without a name is incomplete text that is being typed.
         let inner = node.variables.iter().filter(|v| node.span.range().contains(&v.span.range().start));
         let children = inner.map(|v| {
             let kind = match v.kind {
@@ -50,7 +50,7 @@ pub(crate) fn symbols(server: &mut Server, params: DocumentSymbolParams) -> Answ
     Ok(Some(DocumentSymbolResponse::Nested(nodes.collect())))
 }
 
-/// The nodes, which an editor can fold.
+/// The ranges of the nodes, which an editor can fold.
 pub(crate) fn folds(server: &mut Server, params: FoldingRangeParams) -> Answer<Vec<FoldingRange>> {
     let path = texts::path(&params.text_document.uri);
     let Some(survey) = server.survey(&path) else { return Ok(None) };

@@ -1,4 +1,4 @@
-//! Another name for a variable, a node or an import, at all its places.
+//! Renames a variable, a node or an import, at all its places.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ use crate::navigate;
 use crate::server::{Answer, Place, Server};
 use crate::texts;
 
-/// What would be renamed.
+/// The range of the name that would be renamed.
 pub(crate) fn prepare(
     server: &mut Server,
     params: TextDocumentPositionParams,
@@ -39,7 +39,7 @@ fn may_be_renamed(survey: &Survey, name: NamePlace) -> Result<(), String> {
     }
 }
 
-/// Renames at all places where the same name stands: an import's own name for a node is another name.
+/// Renames at all places with the same name; a different name that an import gives to a node is not changed.
 pub(crate) fn rename(server: &mut Server, params: RenameParams) -> Answer<WorkspaceEdit> {
     let Some(place) = Place::of(server, &params.text_document_position) else { return Ok(None) };
     let Some(name) = place.name() else { return Err("there is no name here".to_owned()) };
@@ -73,7 +73,7 @@ fn is_name(new: &str) -> Result<(), String> {
     if rml::is_keyword(new) { Err(format!("`{new}` is a keyword of the language")) } else { Ok(()) }
 }
 
-/// Whether nothing is called so where the name counts.
+/// Fails if the new name is already used in the scope of the name.
 fn is_free(place: &Place, name: NamePlace, new: &str) -> Result<(), String> {
     let survey = &place.survey;
     let taken = match name.meaning {

@@ -1,4 +1,4 @@
-//! The state of a session with an editor: what is open, and what is known about it.
+//! The state of a session with an editor: the open texts, and the facts about them.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -15,12 +15,12 @@ use crate::frames;
 use crate::lines::{Encoding, Lines};
 use crate::texts::{self, Texts};
 
-/// What is known about a text.
+/// The facts about a text.
 #[derive(Default)]
 pub(crate) struct Known {
-    /// The version of it whose names are known, and those.
+    /// The version whose names are known, and these names.
     pub(crate) names: Option<(i32, Arc<Survey>)>,
-    /// What is known about variables, perhaps of an older version.
+    /// The facts about variables, which may be of an older version.
     pub(crate) inspection: Option<Arc<Inspection>>,
     /// The findings that the editor shows.
     pub(crate) findings: Option<(i32, Diagnostics)>,
@@ -28,7 +28,7 @@ pub(crate) struct Known {
 
 /// The state of a session.
 pub(crate) struct Server {
-    /// For what the editor is told, as JSON.
+    /// Sends serialised messages to the editor.
     pub(crate) sender: Sender<String>,
     pub(crate) jobs: Sender<Job>,
     pub(crate) encoding: Encoding,
@@ -36,14 +36,14 @@ pub(crate) struct Server {
     pub(crate) known: BTreeMap<PathBuf, Known>,
     /// The folders that the editor has open.
     pub(crate) folders: Vec<PathBuf>,
-    /// Where texts of the library are put for the editor.
+    /// The folder to which texts of the library are written for the editor.
     pub(crate) library: Option<PathBuf>,
-    /// Whether the editor shows a document that it is told to.
+    /// Whether the editor supports requests to show a document.
     pub(crate) shows_documents: bool,
     pub(crate) last_request: i32,
 }
 
-/// What a request is answered with: `Ok(None)` if there is nothing to say.
+/// The answer to a request: `Ok(None)` if there is no information.
 pub(crate) type Answer<T> = Result<Option<T>, String>;
 
 impl Server {
@@ -51,7 +51,7 @@ impl Server {
         self.say(frames::content(&message.into()).map_err(Ended)?)
     }
 
-    /// As [`send`](Self::send), of what is JSON already.
+    /// As [`send`](Self::send), for a serialised message.
     pub(crate) fn say(&self, content: String) -> Result<(), Ended> {
         self.sender.send(content).map_err(|_| Ended("the editor went away".to_owned()))
     }
@@ -61,7 +61,7 @@ impl Server {
         self.send(Request::new(RequestId::from(self.last_request), R::METHOD.to_owned(), params))
     }
 
-    /// The names of a text as it is now.
+    /// The names in the current text.
     pub(crate) fn survey(&mut self, path: &Path) -> Option<Arc<Survey>> {
         let version = self.texts.version(path);
         let known = self.known.get(path).and_then(|known| known.names.as_ref());
@@ -75,18 +75,18 @@ impl Server {
         Some(survey)
     }
 
-    /// What is known about an open text.
+    /// The facts about an open text.
     pub(crate) fn known(&self, path: &Path) -> Option<&Known> {
         self.known.get(path)
     }
 
-    /// The findings about an open text as it is now.
+    /// The findings about the current version of an open text.
     pub(crate) fn findings(&self, path: &Path) -> Option<&Diagnostics> {
         let (version, findings) = self.known.get(path)?.findings.as_ref()?;
         (Some(*version) == self.texts.version(path)).then_some(findings)
     }
 
-    /// The path by which an editor opens a text of a program; a text of the library is put there first.
+    /// The path at which an editor can open a text of a program; a text of the library is written to this path first.
     pub(crate) fn path_for_editor(&self, name: &str) -> Option<PathBuf> {
         let library = name.strip_prefix("std/").and_then(|file| file.strip_suffix(".rml"));
         let Some(module) = library else { return Some(PathBuf::from(name)) };
@@ -103,7 +103,7 @@ impl Server {
         Some(path)
     }
 
-    /// Has the editor show a file; `false` if it cannot.
+    /// Asks the editor to show a file; returns `false` if it cannot.
     pub(crate) fn show(&mut self, path: &Path) -> Result<bool, String> {
         let Some(uri) = texts::uri(path).filter(|_| self.shows_documents) else { return Ok(false) };
         let params = lsp_types::ShowDocumentParams {
@@ -116,7 +116,7 @@ impl Server {
         Ok(true)
     }
 
-    /// Where texts are put that are made for the editor.
+    /// The folder to which texts for the editor are written.
     pub(crate) fn library(&self) -> Option<&Path> {
         self.library.as_deref()
     }
@@ -129,7 +129,7 @@ impl Server {
     }
 }
 
-/// The name at a place of a text: the survey, the text's id there, and what stands there.
+/// A position in a text: the survey, the id of the text in it, and the name at the position.
 pub(crate) struct Place {
     pub(crate) survey: Arc<Survey>,
     pub(crate) path: PathBuf,
@@ -150,7 +150,7 @@ impl Place {
         self.survey.sources.text(self.survey.main)
     }
 
-    /// The name that the place is in or at the end of.
+    /// The name that contains the position or ends at it.
     pub(crate) fn name(&self) -> Option<rml::NamePlace> {
         let own = self.survey.index.names.iter().filter(|name| name.word.file == self.survey.main);
         let at = |span: rml::Span| span.range().start <= self.offset && self.offset <= span.range().end;

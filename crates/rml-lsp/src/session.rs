@@ -1,4 +1,4 @@
-//! The session with an editor: its messages are answered one after the other, and what the checker finds is published.
+//! The session with an editor: answers its messages one after the other, and publishes the results of the checker.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -47,13 +47,13 @@ pub(crate) fn run(editor: &Pipes, library: Option<PathBuf>) -> Result<(), Ended>
     }
     let served = server.serve(editor, &found);
     drop(server);
-    // What is being checked is of no use any more, and takes a moment.
+    // The result of a running check is no longer needed, and would take a moment.
     drop(found);
     let _ = checker.join();
     served
 }
 
-/// Answers the request that begins a session, and refuses others before it.
+/// Answers the request that begins a session, and refuses other requests before it.
 fn begin(editor: &Pipes) -> Result<(InitializeParams, Encoding), Ended> {
     let say = |content| editor.to_editor.send(content).map_err(|_| gone());
     loop {
@@ -103,7 +103,7 @@ impl Server {
         }
     }
 
-    /// Ends the session: only `exit` may follow.
+    /// Ends the session: after this, only `exit` is allowed.
     fn shut_down(&self, id: RequestId, editor: &Pipes) -> Result<(), Ended> {
         self.send(Response::new_ok(id, ()))?;
         loop {
@@ -118,7 +118,7 @@ impl Server {
         }
     }
 
-    // What is said.
+    // Notifications from the editor.
 
     fn note(&mut self, note: Notification) -> Result<(), Ended> {
         let params = note.params;
@@ -152,14 +152,14 @@ impl Server {
         }
     }
 
-    /// Has an open text checked.
+    /// Requests a check of an open text.
     fn check(&self, path: &Path) -> Result<(), Ended> {
         let Some(version) = self.texts.version(path) else { return Ok(()) };
         let job = Job { path: path.to_owned(), version, source: self.texts.source(path) };
         self.jobs.send(job).map_err(|_| Ended("the thread that checks texts ended".to_owned()))
     }
 
-    /// Has the open texts checked that import a text.
+    /// Requests a check of the open texts that import a text.
     fn check_importing(&self, path: &Path) -> Result<(), Ended> {
         let name = path.display().to_string();
         let imports = |known: &Known| {
@@ -170,7 +170,7 @@ impl Server {
         importing.map(|(other, _)| other).try_for_each(|other| self.check(other))
     }
 
-    // What was found.
+    // Results of the checker.
 
     fn found(&mut self, found: Found) -> Result<(), Ended> {
         let Some(version) = self.texts.version(&found.path) else { return Ok(()) };
@@ -215,7 +215,7 @@ impl Server {
         self.send(Notification::new(said::PublishDiagnostics::METHOD.to_owned(), params))
     }
 
-    // What is asked.
+    // Requests from the editor.
 
     fn answer(&mut self, request: Request) -> Result<(), Ended> {
         let Request { id, method, params, .. } = request;

@@ -1,4 +1,4 @@
-//! The interface of the node or function that is being called.
+//! The interface of the called node or function.
 
 use lsp_types::{
     Documentation, MarkupContent, MarkupKind, ParameterInformation, ParameterLabel, SignatureHelp,
@@ -10,7 +10,7 @@ use crate::docs::Docs;
 use crate::lines::number;
 use crate::server::{Answer, Place, Server};
 
-/// The interface of the call that the place is in.
+/// The interface of the call that contains the position.
 pub(crate) fn help(server: &mut Server, params: SignatureHelpParams) -> Answer<SignatureHelp> {
     let Some(place) = Place::of(server, &params.text_document_position_params) else { return Ok(None) };
     let Some((callee, argument)) = call(&place.text()[..place.offset]) else { return Ok(None) };
@@ -22,7 +22,7 @@ pub(crate) fn help(server: &mut Server, params: SignatureHelpParams) -> Answer<S
     }))
 }
 
-/// The name before the parenthesis that is open at the end of a text, and how many arguments stand after it.
+/// The name before the parenthesis that is open at the end of a text, and the number of complete arguments after it.
 fn call(text: &str) -> Option<(&str, usize)> {
     let mut depth = 0_usize;
     let mut commas = 0;

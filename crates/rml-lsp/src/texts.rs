@@ -58,13 +58,13 @@ impl Texts {
         self.versions.get(path).copied()
     }
 
-    /// A text as the editor has it, with all others that it has.
+    /// An open text as the source of a program, together with all other open texts.
     pub(crate) fn source(&self, path: &Path) -> Source {
         Source::edited(path, Arc::clone(&self.all))
     }
 }
 
-/// What stands for itself in the path of an address.
+/// The characters that are not encoded in the path of a URI.
 const PLAIN: &AsciiSet = &NON_ALPHANUMERIC
     .remove(b'/')
     .remove(b'-')
@@ -74,17 +74,17 @@ const PLAIN: &AsciiSet = &NON_ALPHANUMERIC
     .remove(b'+')
     .remove(b'=');
 
-/// The path of an address. A text that was never saved has one that is no file's.
+/// The path of a URI. For a text that was never saved, it is not the path of a file.
 pub(crate) fn path(uri: &Uri) -> PathBuf {
     let Some(file) = uri.as_str().strip_prefix("file://") else { return PathBuf::from(uri.as_str()) };
-    // Between `//` and the path stands the name of the machine, or nothing.
+    // Between `//` and the path is the name of the machine, or nothing.
     let path = file.find('/').map_or(file, |at| &file[at..]);
     let path = percent_decode_str(path).decode_utf8_lossy();
     let drive = path.strip_prefix('/').filter(|rest| rest.as_bytes().get(1) == Some(&b':'));
     PathBuf::from(drive.unwrap_or(&path))
 }
 
-/// The address of a path.
+/// The URI of a path.
 pub(crate) fn uri(path: &Path) -> Option<Uri> {
     let text = path.to_str()?;
     if !path.is_absolute() {

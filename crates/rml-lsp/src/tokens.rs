@@ -16,7 +16,7 @@ use crate::texts;
 const DEFINITION: u32 = 1;
 const LIBRARY: u32 = 2;
 
-/// The kinds, by the numbers that stand in the answers.
+/// The kinds of tokens; answers refer to them by number.
 pub(crate) fn legend() -> SemanticTokensLegend {
     SemanticTokensLegend {
         token_types: vec![
@@ -68,7 +68,7 @@ pub(crate) fn tokens(server: &mut Server, params: SemanticTokensParams) -> Answe
     Ok(Some(SemanticTokensResult::Tokens(SemanticTokens { result_id: None, data })))
 }
 
-/// What the variables of a text are, by the places of their definitions.
+/// The kinds of the variables of a text, by the places of their definitions.
 fn kinds(survey: &Survey) -> IndexMap<Span, VariableKind> {
     let own = survey.index.nodes.iter().filter(|node| node.name_span.file == survey.main);
     own.flat_map(|node| node.variables.iter().map(|v| (v.span, v.kind))).collect()

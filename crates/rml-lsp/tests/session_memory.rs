@@ -1,4 +1,4 @@
-//! What a session takes for a large text, by what the allocator counts in the thread that answers.
+//! The memory of a session with a large text, measured by an allocator that counts in the answering thread.
 
 #[path = "../../rml-ir/tests/memory/ffi.rs"]
 mod ffi;
@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 
 const URI: &str = "file:///nodes.rml";
 
-/// The most that is taken by a session that opens a text of that many nodes and asks about it.
+/// The peak memory of a session that opens a text with this many nodes and sends these requests.
 fn peak(count: usize, asked: &[(&str, Value)]) -> u64 {
     let text = (0..count).fold(String::new(), |mut text, i| {
         let _ = writeln!(text, "-- Node {i}.\nnode n{i}(x: num []) -> (y)  y = x * {i}.0 + (0.0 fby y);");
@@ -38,7 +38,7 @@ fn peak(count: usize, asked: &[(&str, Value)]) -> u64 {
     peak
 }
 
-/// What is taken for each node, if all of this is asked.
+/// The memory per node for these requests.
 fn each(asked: &[(&str, Value)]) -> u64 {
     (peak(1000, asked) - peak(200, asked)) / 800
 }

@@ -1,5 +1,5 @@
-//! Drawing for people: each finding with its source lines, marked and labelled. All texts in it, the source too, are
-//! drawn as [`rml::visible`] gives them.
+//! Diagnostics for people: each finding with its source lines, marked and labelled. All texts, including the source,
+//! are escaped by [`rml::visible`].
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -8,13 +8,13 @@ use std::ops::Range;
 use ariadne::{Cache, Color, Config, IndexType, Label, Report, ReportKind};
 use rml::{Diagnostic, Diagnostics, FileId, Sources, Span, visible, visible_name, visible_words};
 
-/// A part of a text, by the name of its file.
+/// A part of a text, with the name of its file.
 type Excerpt = (String, Range<usize>);
 
-/// Source lines longer than that many bytes are not drawn.
+/// The most bytes of a source line that is drawn.
 const MAX_LINE: usize = 500;
 
-/// The findings, one after the other, and their number if there are several.
+/// All findings, followed by their number if there are several.
 pub fn human(diagnostics: &Diagnostics, sources: &Sources, colour: bool) -> String {
     let files: BTreeSet<_> = diagnostics.iter().flat_map(|d| &d.labels).map(|l| l.span.file).collect();
     let texts = files.iter().map(|&f| (name(sources, f), visible(sources.text(f)).into_owned()));
@@ -32,7 +32,7 @@ fn name(sources: &Sources, file: FileId) -> String {
     visible_name(sources.name(file)).into_owned()
 }
 
-/// The finding with texts that can be drawn: a message and a label are one line, notes and help may have several.
+/// The finding with texts that can be drawn: a message and a label are one line, notes and help may have several lines.
 fn shown(diagnostic: &Diagnostic) -> Diagnostic {
     let line = |text: &str| visible_words(&text.replace(['\r', '\n', '\t'], " ")).into_owned();
     let lines = |texts: &[String]| texts.iter().map(|t| visible_words(t).into_owned()).collect();
@@ -74,7 +74,7 @@ fn draw(
     lines: &mut impl Cache<String>,
     colour: bool,
 ) -> Option<String> {
-    // In characters: what is drawn has as many as the source text, but not as many bytes.
+    // Count in characters: escaped text has as many characters as the source text, but not as many bytes.
     let excerpt = |span: Span| -> Excerpt {
         let (start, end) = super::clamped(span, sources);
         let characters = |to: usize| sources.text(span.file)[..to].chars().count();
@@ -82,12 +82,12 @@ fn draw(
     };
     let (kind, accent) = head(diagnostic);
     let kind = format!("{kind}[{}]", diagnostic.code);
-    // The head of a block states the place of its first label if the report itself stands in no file.
+    // The head of a block gives the place of its first label if the report itself has no file.
     let nowhere: Excerpt = (String::new(), 0..0);
     let mut report = Report::build(ReportKind::Custom(&kind, accent), nowhere)
         .with_config(Config::default().with_color(colour).with_index_type(IndexType::Char).with_tab_width(2))
         .with_message(&diagnostic.message);
-    // those of one file stand together, the primary one's file first
+    // labels of one file are adjacent, those of the primary label's file first
     let primary = diagnostic.span()?.file;
     let mut labels: Vec<_> = diagnostic.labels.iter().collect();
     labels.sort_by_key(|l| (l.span.file != primary, l.span.file));
@@ -103,11 +103,11 @@ fn draw(
     let mut bytes = Vec::new();
     report.finish().write(lines, &mut bytes).ok()?;
     let text = with_remarks(&String::from_utf8(bytes).ok()?, diagnostic);
-    // The kind keeps its colour whatever the configuration says.
+    // The word for the severity is always coloured, regardless of the configuration.
     Some(if colour { text } else { console::strip_ansi_codes(&text).into_owned() })
 }
 
-/// A drawn report with notes and help, each help line below the notes that it answers.
+/// A drawn report with notes and help lines, each help line below the notes that it answers.
 fn with_remarks(drawn: &str, diagnostic: &Diagnostic) -> String {
     let body = drawn.trim_end_matches('\n');
     let (body, tail) = body.rsplit_once('\n').unwrap_or(("", body));
@@ -124,7 +124,7 @@ fn with_remarks(drawn: &str, diagnostic: &Diagnostic) -> String {
     format!("{text}{tail}\n")
 }
 
-/// Without the source lines, for findings about flags and files, and where the lines are too long.
+/// A finding without source lines: for findings about flags and files, and for lines that are too long.
 fn plain(diagnostic: &Diagnostic, sources: &Sources, colour: bool) -> String {
     let (kind, accent) = head(diagnostic);
     let code = if accent == Color::Yellow { 33 } else { 31 };

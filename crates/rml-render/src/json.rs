@@ -1,4 +1,4 @@
-//! One JSON object a line: `{"code", "severity", "message", "spans", "notes", "help"}`; the first span is the primary
+//! One JSON object per line: `{"code", "severity", "message", "spans", "notes", "help"}`; the first span is the primary
 //! one. Spans have byte offsets `start` and `end`, and `line` and `column` of the start, from 1, in characters.
 
 use rml::{Diagnostic, Diagnostics, Sources};

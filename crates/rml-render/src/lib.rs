@@ -1,5 +1,5 @@
-//! Output for front ends: diagnostics drawn into their source for people or as JSON for programs, and
-//! [verdicts](verdict) in both forms. Nothing here prints.
+//! Output for front ends: diagnostics as text with source lines or as JSON, and [verdicts](verdict) in both forms. This
+//! crate does not print.
 
 mod human;
 mod json;

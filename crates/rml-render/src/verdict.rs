@@ -12,12 +12,12 @@ pub fn engine_line(analysis: &Analysis) -> Option<String> {
     runs(analysis).map(|run| plan::line(analysis, run))
 }
 
-/// What is known about the runs of a node that is not rejected.
+/// The facts about the runs of a node that is not rejected.
 fn runs(analysis: &Analysis) -> Option<&RunFacts> {
     analysis.run.as_ref().filter(|run| run.bounds.program.kind != Kind::Rejected)
 }
 
-/// The verdicts on the nodes of a file that has no errors, a few lines each; nothing if it has.
+/// The verdicts on the nodes of a file without errors, a few lines each; empty if the file has errors.
 pub fn summary(report: &CheckReport, file: &str) -> String {
     if report.findings.has_errors() {
         return String::new();
@@ -30,7 +30,7 @@ pub fn summary(report: &CheckReport, file: &str) -> String {
     analysed + &unchecked(report, file)
 }
 
-/// What is said about the nodes that are not analysed, two lines each.
+/// The notes about the nodes that are not analysed, two lines each.
 pub fn unchecked(report: &CheckReport, file: &str) -> String {
     let of = |node: &Unchecked| {
         let help = node.help.replace("FILE", file);
@@ -39,7 +39,7 @@ pub fn unchecked(report: &CheckReport, file: &str) -> String {
     report.unchecked.iter().map(of).collect()
 }
 
-/// The word for what is known about clocks.
+/// The word for the verdict on clocks.
 fn clock(analysis: &Analysis) -> &'static str {
     match analysis.clocks.verdict {
         Verdict::Synchronous => "synchronous",
@@ -48,13 +48,13 @@ fn clock(analysis: &Analysis) -> &'static str {
     }
 }
 
-/// From best to worst.
+/// The order of verdicts, from best to worst.
 fn rank(analysis: &Analysis) -> (Kind, &'static str) {
     let clock = clock(analysis);
     (analysis.kind(), if clock == "synchronous" { "" } else { clock })
 }
 
-/// Everything about a program as one JSON object.
+/// The whole report as one JSON object.
 pub fn json(report: &CheckReport) -> Value {
     let diagnostics = crate::json_objects(&report.findings, &report.sources);
     let worst = report.analyses.iter().max_by_key(|a| rank(a)).filter(|_| !report.findings.has_errors());
@@ -64,7 +64,7 @@ pub fn json(report: &CheckReport) -> Value {
         (None, _) => Map::new(),
     };
     if report.findings.has_errors() {
-        // What has errors of form was not analysed, or not all of it.
+        // Programs with errors in the front end were not analysed, or only in part.
         let late = [
             codes::INSTANTANEOUS_CYCLE,
             codes::UNCUT_RECURRENCE,
@@ -78,7 +78,7 @@ pub fn json(report: &CheckReport) -> Value {
         top.insert("causality".to_owned(), json!({"kind": "rejected"}));
         top.entry("bytes").or_insert(json!({}));
     } else if worst.is_none() {
-        // There is nothing to analyse.
+        // There are no nodes to analyse.
         top.insert("clock".to_owned(), json!("synchronous"));
         top.insert("causality".to_owned(), json!({"kind": "bounded", "lookahead": 0}));
         top.insert("bytes".to_owned(), json!({"state": 0, "look_ahead": 0}));
@@ -188,7 +188,7 @@ fn memory(bytes: Bytes, kind: Kind) -> String {
     }
 }
 
-/// Bytes, in the largest unit of which there are some.
+/// A number of bytes, in the largest unit that is not more than it.
 fn size(bytes: u64) -> String {
     if bytes < 10_000 {
         return format!("{bytes} B");
@@ -202,7 +202,7 @@ fn size(bytes: u64) -> String {
     format!("{value:.1} {unit}")
 }
 
-/// All about one node, for a person.
+/// The detailed explanation of one node, for people.
 pub fn explanation(analysis: &Analysis, cycles: Option<usize>) -> String {
     let mut text = format!("{}\n", line(analysis));
     let Some(run) = &analysis.run else { return text };
@@ -231,7 +231,7 @@ pub fn explanation(analysis: &Analysis, cycles: Option<usize>) -> String {
     text
 }
 
-/// What each cycle holds, and how much of that once a window only.
+/// The memory that each cycle needs, and the part of it that is needed only once per window.
 fn each(per_cycle: u64, once: Option<u64>) -> String {
     match once {
         Some(once) if once > 0 => {

@@ -17,14 +17,14 @@ pub(crate) struct Client {
     server: Option<JoinHandle<Result<(), Ended>>>,
     pub(crate) folder: tempfile::TempDir,
     requests: i32,
-    /// What the server said that nobody waited for.
+    /// Notifications from the server that no test has waited for yet.
     pub(crate) said: Vec<Notification>,
-    /// What the server asked for.
+    /// Requests from the server.
     pub(crate) asked: Vec<Request>,
 }
 
 impl Client {
-    /// Files of a folder that the editor has open.
+    /// Starts a session with these files in a folder that the editor has open.
     pub(crate) fn new(files: &[(&str, &str)]) -> Self {
         Self::with(files, json!({"window": {"showDocument": {"support": true}}}))
     }
@@ -75,7 +75,7 @@ impl Client {
         self.send(&note.into());
     }
 
-    /// The answer, or what the server says is wrong.
+    /// The answer to a request, or the server's error.
     pub(crate) fn ask(&mut self, method: &str, params: Value) -> Result<Value, String> {
         self.requests += 1;
         let id = RequestId::from(self.requests);
@@ -105,7 +105,7 @@ impl Client {
         self.from_server.recv_timeout(Duration::from_secs(60)).expect("the server says something")
     }
 
-    /// Opens a text that is in a file, or another one under its name.
+    /// Opens a text; it may differ from the file with this name.
     pub(crate) fn open(&self, name: &str, text: &str) {
         let document = json!({"uri": self.uri(name), "languageId": "rml", "version": 1, "text": text});
         self.say("textDocument/didOpen", json!({"textDocument": document}));
@@ -121,7 +121,7 @@ impl Client {
         self.say("textDocument/didChange", json!({"textDocument": document, "contentChanges": changes}));
     }
 
-    /// The findings about a version of a text: those that come first, or those of the whole check.
+    /// The findings about a version of a text: the first ones, or those of the whole check.
     pub(crate) fn findings(&mut self, name: &str, version: i32, whole: bool) -> Vec<Value> {
         let uri = self.uri(name);
         let mut left = if whole { 2 } else { 1 };
@@ -148,7 +148,7 @@ impl Client {
         }
     }
 
-    /// Waits for findings about a text that are as expected.
+    /// Waits until the findings about a text satisfy `expected`.
     pub(crate) fn await_findings(&mut self, name: &str, expected: impl Fn(&[Value]) -> bool) {
         let uri = self.uri(name);
         let fits = |note: &Notification| {
@@ -164,7 +164,7 @@ impl Client {
         }
     }
 
-    /// Place of the `n`th (from 0) occurrence of a word in a text, as the protocol has it.
+    /// The position of the `n`th (from 0) occurrence of a word in a text, in the form of the protocol.
     pub(crate) fn at(&self, name: &str, text: &str, word: &str, n: usize) -> Value {
         let (offset, _) = text.match_indices(word).nth(n).expect("the word exists");
         let before = &text[..offset];
@@ -173,14 +173,14 @@ impl Client {
         json!({"textDocument": {"uri": self.uri(name)}, "position": {"line": line, "character": column}})
     }
 
-    /// Ends the session; how the server ended.
+    /// Ends the session, and returns how the server ended.
     pub(crate) fn end(mut self) -> Result<(), Ended> {
         self.ask("shutdown", Value::Null).expect("an answer");
         self.say("exit", Value::Null);
         self.server.take().expect("running").join().expect("no panic")
     }
 
-    /// Goes away without a word; how the server ended.
+    /// Disconnects without ending the session, and returns how the server ended.
     pub(crate) fn vanish(mut self) -> Result<(), Ended> {
         let server = self.server.take().expect("running");
         drop(self.to_server);
@@ -194,7 +194,7 @@ fn response_parts(response: lsp_server::Response) -> (Option<Value>, Option<Stri
     (text.get("result").cloned(), error)
 }
 
-/// Applies edits of one text as an editor does.
+/// Applies the edits of one text, like an editor.
 pub(crate) fn apply(text: &str, edits: &Value) -> String {
     let offset = |at: &Value| {
         let line = at["line"].as_u64().expect("a line") as usize;
@@ -219,12 +219,12 @@ pub(crate) fn apply(text: &str, edits: &Value) -> String {
     text
 }
 
-/// The address of a path of plain letters.
+/// The URI of a path of plain letters.
 fn address(path: &Path) -> String {
     format!("file://{}", path.display())
 }
 
-/// The file at an address.
+/// The file of a URI.
 pub(crate) fn file_at(address: &Value) -> PathBuf {
     let address = address.as_str().expect("an address");
     PathBuf::from(address.strip_prefix("file://").expect("a file's"))

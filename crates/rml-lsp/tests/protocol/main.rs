@@ -1,5 +1,5 @@
-//! Sessions of an editor with the server: what is published, what is answered, and that nothing that an editor sends
-//! ends a session.
+//! Sessions of an editor with the server: the published findings, the answers, and that no message from an editor can
+//! crash the session.
 
 mod client;
 
@@ -43,7 +43,7 @@ fn findings_come_and_go_with_the_text() {
     let [finding] = &found[..] else { panic!("{found:?}") };
     assert_eq!((&finding["code"], &finding["severity"]), (&json!("shape-mismatch"), &json!(1)));
     assert_eq!(finding["range"]["start"]["line"], 7);
-    // One place is changed, within a line with letters that take two units.
+    // A single change, within a line with characters of two units.
     client.change("net.rml", 3, &NET.replace("What it is for: numbers.", "𝄞𝄞 é"));
     assert_eq!(client.findings("net.rml", 3, false), Vec::<Value>::new());
     let edit = json!([{"range": {"start": {"line": 4, "character": 3}, "end": {"line": 4, "character": 7}}, "text": ""},
@@ -71,12 +71,12 @@ fn an_imported_text_counts_as_it_is_open() {
     let mut client = session();
     client.open("cells.rml", CELLS_FILE);
     client.change("cells.rml", 2, &CELLS_FILE.replace("(n, x: ", "(n, k, x: "));
-    // One version of this text has several findings by now, those of a check that was begun before among them.
+    // Several sets of findings about this version may arrive, including those of a check that began earlier.
     client.await_findings("net.rml", |found| found.len() == 1 && found[0]["code"] == "arity");
-    // Closed, it is what the file says again.
+    // After it is closed, its file counts again.
     client.say("textDocument/didClose", json!({"textDocument": {"uri": client.uri("cells.rml")}}));
     client.await_findings("net.rml", |found| found.is_empty());
-    // A file that vanishes is found missing when the editor says that files changed.
+    // A deleted file is noticed when the editor reports that files changed.
     std::fs::remove_file(client.path("cells.rml")).expect("it exists");
     client.say("workspace/didChangeWatchedFiles", json!({"changes": []}));
     client.await_findings("net.rml", |found| found.iter().any(|f| f["code"] == "import-not-found"));
@@ -262,7 +262,7 @@ fn a_call_shows_the_interface() {
     assert_eq!(client.end(), Ok(()));
 }
 
-/// What the text itself says about types is shown although another line is wrong.
+/// Types that are declared in the text are shown although another line has an error.
 #[test]
 fn declared_types_are_shown_beside_errors() {
     const TEXT: &str = "node f(x: num [3], c: bool [], y: num [3] when c) -> (o)\n  o = x + nowhere;\n";
@@ -407,8 +407,8 @@ fn a_text_is_laid_out_and_an_adjoint_shown() {
     assert_eq!(client.end(), Ok(()));
 }
 
-/// A program with characters of two, three and four bytes, asked everything at every place, and beyond the ends of
-/// lines.
+/// All requests at every position, and beyond the ends of lines, in a program with characters of two, three and four
+/// bytes.
 #[test]
 fn characters_of_several_bytes_are_answered() {
     const TEXT: &str =
@@ -438,7 +438,7 @@ fn characters_of_several_bytes_are_answered() {
     }
 }
 
-/// Every beginning of a program, asked everything everywhere.
+/// All requests at every position, for every prefix of a program.
 #[test]
 fn half_typed_texts_are_answered() {
     let mut client = Client::new(&[("cells.rml", CELLS_FILE)]);

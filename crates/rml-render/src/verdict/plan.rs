@@ -6,12 +6,12 @@ use serde_json::{Value, json};
 
 use super::size;
 
-/// In one line. The reason why there is no plan names the place in the source; a line more says what to write instead.
+/// One line about the plan. If there is none, the reason names the place in the source, and another line has advice.
 pub(super) fn line(analysis: &Analysis, run: &RunFacts) -> String {
     line_of(analysis, &PlanShape::new(run))
 }
 
-/// As [`line`], and in a line more what an export needs.
+/// As [`line`], with another line about the requirements of an export.
 pub(super) fn lines(analysis: &Analysis, run: &RunFacts) -> Vec<String> {
     let shape = PlanShape::new(run);
     let needs = shape.as_ref().is_ok_and(|shape| shape.needs_checkpoint);
@@ -50,7 +50,7 @@ fn line_of(analysis: &Analysis, shape: &Result<PlanShape, Declined>) -> String {
     }
 }
 
-/// What a window of that many cycles takes, and how it runs in the memory that there is; nothing if there is no plan.
+/// The memory of a window with this many cycles, and how it runs in the available memory; none if there is no plan.
 pub(super) fn window(run: &RunFacts, cycles: usize) -> Option<String> {
     let available = memory::limit().saturating_sub(memory::used());
     let budget = PlanShape::budget(run, cycles, available).ok()?;
@@ -79,7 +79,7 @@ pub(super) fn window(run: &RunFacts, cycles: usize) -> Option<String> {
     Some(text)
 }
 
-/// As JSON: the numbers of a plan, or `{"declined": reason, "line": .., "column": ..}`.
+/// The plan as JSON: its numbers, or `{"declined": reason, "line": .., "column": ..}`.
 pub(super) fn json(analysis: &Analysis, run: &RunFacts) -> Value {
     match PlanShape::new(run) {
         Ok(PlanShape { outline: plan, footprint, needs_checkpoint }) => json!({
