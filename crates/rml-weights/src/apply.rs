@@ -1,4 +1,4 @@
-//! A mapping file applied to the parameters of a program, to and from the tensors of another library.
+//! Applies a mapping file to the parameters of a program, to convert to and from the tensors of another library.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -51,11 +51,12 @@ impl Mapping {
     }
 }
 
-/// Makes the values of the parameters `wanted` from the tensors of another library; also says how many numbers had to
-/// be rounded. The text of the mapping and those of the layouts are added to `sources`, for findings to point into.
+/// Computes the values of the parameters `wanted` from the tensors of another library; also returns how many numbers
+/// were rounded. The texts of the mapping and of the layouts are added to `sources`, so that findings can point into
+/// them.
 ///
 /// # Errors
-/// A mapping that is malformed, leaves a parameter or a tensor out, or whose shapes do not fit.
+/// A mapping that is malformed, omits a parameter or a tensor, or has shapes that do not fit.
 pub fn import(
     mapping: &Mapping,
     wanted: &IndexMap<Arc<str>, Wanted>,
@@ -68,7 +69,7 @@ pub fn import(
     crate::import::import(&expanded, weights, precision)
 }
 
-/// How to export.
+/// The options of an export.
 ///
 /// ```
 /// # fn main() -> Result<(), rml::Error> {
@@ -90,18 +91,18 @@ pub fn import(
 /// ```
 #[derive(Clone, Debug, Default)]
 pub struct ExportOptions {
-    /// Tensors of the other library for the same net: shapes, types of elements and everything that is no parameter are
-    /// taken from there.
+    /// Tensors of the same net from the other library: shapes, types of elements, and tensors that are no parameters
+    /// are taken from them.
     pub like: Option<TensorFile>,
-    /// The type of numbers; `None` = as in `like`, else as they are.
+    /// The type of numbers; `None` = as in `like`, or else unchanged.
     pub stored: Option<Stored>,
 }
 
-/// Writes the values of the parameters `wanted` as the tensors of another library: the way back of [`import`]. What an
-/// import adds up goes to the first of the tensors, and zeros to the others.
+/// Writes the values of the parameters `wanted` as the tensors of another library: the inverse of [`import`]. If an
+/// import adds tensors, the sum is written to the first tensor, and zeros to the others.
 ///
 /// # Errors
-/// As for an import; parameters that the other layout has no place for.
+/// As for an import; parameters that the other layout cannot express.
 pub fn export(
     mapping: &Mapping,
     wanted: &IndexMap<Arc<str>, Wanted>,
@@ -114,7 +115,7 @@ pub fn export(
     crate::export::export(&expanded, values, options.like.as_ref(), options.stored)
 }
 
-/// The mapping, applied to the parameters; its text and those of the layouts are added to `sources`.
+/// The mapping applied to the parameters; its text and the texts of the layouts are added to `sources`.
 fn expanded<'w>(
     mapping: &Mapping,
     wanted: &'w IndexMap<Arc<str>, Wanted>,

@@ -1,4 +1,4 @@
-//! Where each element of a parameter comes from. The same table serves both ways: to gather the parameter from the
+//! The origin of each element of a parameter. The same table serves both directions: to gather a parameter from
 //! tensors, and to scatter it into them.
 
 use indexmap::IndexMap;
@@ -6,33 +6,33 @@ use indexmap::IndexMap;
 use crate::rearrange::Concrete;
 use crate::shapes::Typed;
 
-/// Where an element comes from.
+/// The origin of an element.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(crate) enum Cell {
-    /// From nowhere: the term has no part there.
+    /// No element: the term contributes nothing.
     Nothing,
-    /// The element of that number of that tensor.
+    /// The element with this index in this tensor.
     At { tensor: u32, element: u64 },
-    /// It is that number.
+    /// This number.
     Fill(f64),
-    /// It is that number, and on the way back it is added to that element.
+    /// This number; an export adds it to this element.
     Into { value: f64, tensor: u32, element: u64 },
 }
 
-/// Cells in the order of a row-major tensor.
+/// Cells in row-major order of a tensor.
 #[derive(Clone, Debug)]
 struct Block {
     shape: Vec<usize>,
     cells: Vec<Cell>,
 }
 
-/// The terms whose sum an element is: usually one.
+/// The terms whose sum is an element: usually one.
 pub(crate) type Terms = Vec<Vec<Cell>>;
 
 /// The tensors by name: number and dimensions.
 pub(crate) type Wholes = IndexMap<String, Vec<usize>>;
 
-/// The cells of all elements of an expression, term by term. A tensor that `wholes` lacks is absent.
+/// The cells of all elements of an expression, term by term. A tensor that is not in `wholes` is absent.
 pub(crate) fn terms(typed: &Typed, wholes: &Wholes) -> Terms {
     blocks(typed, wholes).into_iter().map(|b| b.cells).collect()
 }
@@ -125,7 +125,7 @@ fn rearranged(block: Block, step: &Concrete) -> Block {
     Block { shape: step.to.clone(), cells }
 }
 
-/// Lengths before, along and after an axis.
+/// The products of the lengths before, along and after an axis.
 fn around(shape: &[usize], axis: usize) -> (usize, usize, usize) {
     (shape[..axis].iter().product(), shape[axis], shape[axis + 1..].iter().product())
 }
@@ -143,7 +143,7 @@ fn reordered(block: Block, axis: usize, order: &[usize]) -> Block {
     Block { shape: block.shape, cells }
 }
 
-/// Term `term` of parts one after the other; a part that has fewer terms has nothing there.
+/// Term `term` of concatenated parts; a part with fewer terms contributes nothing.
 fn joined(axis: usize, parts: &[Vec<Block>], term: usize) -> Block {
     let mut shape = parts[0][0].shape.clone();
     shape[axis] = parts.iter().map(|p| p[0].shape[axis]).sum();

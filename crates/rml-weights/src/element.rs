@@ -1,5 +1,4 @@
-//! The elements of tensors, whatever their type: gathered into parameters and scattered into tensors by tables of
-//! cells.
+//! The elements of tensors of any type: gathers them into parameters and scatters them into tensors by tables of cells.
 
 use rml_ir::Data;
 
@@ -9,15 +8,15 @@ use crate::cells::{Cell, Terms};
 pub(crate) trait Element: Copy + PartialEq {
     /// The elements of data of this type.
     fn view(data: &Data) -> Option<&[Self]>;
-    /// The same, to be changed.
+    /// The same, mutable.
     fn view_mut(data: &mut Data) -> Option<&mut Vec<Self>>;
-    /// The element next to a number.
+    /// The element nearest to a number.
     fn of(number: f64) -> Self;
     /// The sum.
     fn plus(self, other: Self) -> Self;
     /// The difference.
     fn minus(self, other: Self) -> Self;
-    /// Whether the two are the same to the bit.
+    /// Whether both have the same bits.
     fn same(self, other: Self) -> bool;
 }
 
@@ -57,8 +56,8 @@ const _: () = {
     element!(bool, Bool, |x| x != 0.0, |a, b| a || b, |a: bool, b: bool| a && !b, |a, b| a == b);
 };
 
-/// The elements that the cells name; those of one term are copied, several are added up. Nothing changes what zero is
-/// added to, not even the sign of a zero, so that what [`scatter`] takes apart comes together again to the bit.
+/// The elements that the cells name: a single term is copied, several terms are added. Adding zero changes no bits, not
+/// even the sign of a zero, so that gathering restores exactly what [`scatter`] divided.
 pub(crate) fn gather<T: Element>(terms: &Terms, tensors: &[Option<Data>]) -> Vec<T> {
     let read = |cell: &Cell| match *cell {
         Cell::Nothing => None,
@@ -90,22 +89,22 @@ pub(crate) fn gather<T: Element>(terms: &Terms, tensors: &[Option<Data>]) -> Vec
 pub(crate) struct Written {
     /// Its elements so far.
     pub(crate) data: Data,
-    /// Which of them exist.
+    /// Which elements have been written.
     pub(crate) filled: Vec<bool>,
 }
 
 /// Why a parameter cannot be written.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Refused {
-    /// The mapping makes that element of it a constant, and it is another number.
+    /// The mapping defines this element of the parameter as a constant, but it has another value.
     Constant(usize),
-    /// That element belongs into an element of that tensor which holds another number already.
+    /// This element of the parameter belongs in an element of this tensor that already has another value.
     Taken(usize, u32),
-    /// That tensor holds elements of another type.
+    /// This tensor has elements of another type.
     Type(u32),
 }
 
-/// Writes elements to where the cells say. What is a sum goes to its first term; the others become zero.
+/// Writes elements to the places in the cells. A sum is written to its first term; the other terms become zero.
 pub(crate) fn scatter<T: Element>(
     elements: &[T],
     terms: &Terms,
@@ -125,7 +124,7 @@ pub(crate) fn scatter<T: Element>(
                     put(&mut tensors[tensor as usize], element, rest, i, tensor)?;
                     (rest, given) = (T::of(0.0), true);
                 }
-                // added once everything else exists
+                // added after everything else has been written
                 Cell::Into { .. } => given = true,
             }
         }
@@ -153,7 +152,7 @@ fn put<T: Element>(
     Ok(())
 }
 
-/// Adds the elements whose cells say so to what the tensors hold.
+/// Adds the elements with [`Cell::Into`] to the tensors.
 pub(crate) fn add<T: Element>(elements: &[T], terms: &Terms, tensors: &mut [Written]) -> Result<(), Refused> {
     for (i, &value) in elements.iter().enumerate() {
         for cell in terms.iter().map(|term| term[i]) {

@@ -1,4 +1,4 @@
-//! From a mapping to the parameters of one program: which expression makes each of them.
+//! Expands a mapping for the parameters of one program: finds the expression that defines each parameter.
 
 use std::sync::Arc;
 
@@ -13,31 +13,31 @@ use crate::node::{Name, Node, bad, listed};
 use crate::pattern::{Captures, filled, matched};
 use crate::tensors::Stored;
 
-/// A parameter of a program, by which mappings find it.
+/// A parameter of a program that mappings can match.
 #[derive(Clone, Debug)]
 pub struct Wanted {
     /// Its instance path.
     pub key: Arc<str>,
     /// Its type.
     pub ty: Type,
-    /// Where the program declares it.
+    /// The place of its declaration.
     pub span: Span,
-    /// Whether the program needs it; one that its outputs do not depend on may be left out.
+    /// Whether the program needs it; a parameter on which no output depends may be omitted.
     pub needed: bool,
 }
 
-/// What makes a parameter.
+/// The definition of a parameter.
 #[derive(Debug)]
 pub(crate) struct Made<'w> {
     /// The parameter.
     pub(crate) wanted: &'w Wanted,
-    /// What it is made of.
+    /// The expression that defines it.
     pub(crate) expr: Expr,
-    /// The entry that says so.
+    /// The entry of the mapping.
     pub(crate) entry: Span,
 }
 
-/// A foreign tensor that is no parameter and always the same.
+/// A foreign tensor that is not a parameter and has a constant value.
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) struct Fixed {
     /// Its name.
@@ -46,22 +46,22 @@ pub(crate) struct Fixed {
     pub(crate) stored: Stored,
     /// Its dimensions.
     pub(crate) shape: Vec<usize>,
-    /// All its elements.
+    /// The value of all its elements.
     pub(crate) value: f64,
 }
 
-/// A mapping for one program.
+/// A mapping, expanded for one program.
 #[derive(Debug)]
 pub(crate) struct Expanded<'w> {
     /// All parameters, in the order of the program.
     pub(crate) made: Vec<Made<'w>>,
     /// Tensors that are no parameters.
     pub(crate) fixed: Vec<Fixed>,
-    /// Patterns of tensors that are left alone.
+    /// Patterns of tensors that are ignored.
     pub(crate) ignore: Vec<Name>,
 }
 
-/// Applies a mapping to the parameters of a program. `builtin` are the layouts that need no definition.
+/// Applies a mapping to the parameters of a program. `builtin` are the predefined layouts.
 pub(crate) fn expand<'w>(
     mapping: &Written,
     builtin: &[Layout],
@@ -100,7 +100,7 @@ struct Work<'w> {
 }
 
 impl<'w> Work<'w> {
-    /// An entry of the mapping itself, which may stand for several parameters.
+    /// An entry of the mapping itself, which may match several parameters.
     fn entry(&mut self, entry: &Entry) {
         let found: Vec<(&'w Wanted, Captures)> =
             self.wanted.values().filter_map(|w| Some((w, matched(&entry.name.text, &w.key)?))).collect();
@@ -113,7 +113,7 @@ impl<'w> Work<'w> {
         }
     }
 
-    /// A layout for all instances that its path names.
+    /// Applies a layout to all instances that its path matches.
     fn layer(&mut self, item: &Use, layout: &Layout) {
         let within = |entry: &Entry| match item.at.text.as_str() {
             "" => entry.name.text.clone(),
@@ -189,7 +189,7 @@ impl<'w> Work<'w> {
         d.help("`rml params list` shows the parameters by path")
     }
 
-    /// Keeps a finding; what is wrong with an entry for several parameters is said once.
+    /// Records a finding; an error in an entry for several parameters is reported once.
     fn report(&mut self, d: Diagnostic) {
         if !self.findings.0.contains(&d) {
             self.findings.push(d);
@@ -219,7 +219,7 @@ fn prefixes(key: &str) -> impl Iterator<Item = &str> {
     key.match_indices('.').map(|(at, _)| &key[..at]).chain([key])
 }
 
-/// The options of a layout for one instance: those of the use, else the layout's own.
+/// The options of a layout for one instance: those of the use, or else the layout's defaults.
 fn options(item: &Use, layout: &Layout, captures: &Captures) -> Result<Captures, Diagnostic> {
     let mut options: Captures = layout.options.iter().cloned().collect();
     for (key, value) in &item.options {

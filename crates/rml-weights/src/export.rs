@@ -15,8 +15,8 @@ use crate::node::Name;
 use crate::shapes::{Extent, Typed, typed};
 use crate::tensors::{FileTensor, Stored, TensorFile, rounded};
 
-/// The tensors that the parameters make. `like` is a file to take shapes, types of elements and everything that is no
-/// parameter from; `stored` is the type of numbers, by default that of `like`, else that of the parameters.
+/// The tensors made from the parameters. `like` is a file for shapes, types of elements, and tensors that are no
+/// parameters; `stored` is the type of numbers, by default that of `like`, or else that of the parameters.
 pub(crate) fn export(
     expanded: &Expanded<'_>,
     params: &IndexMap<Arc<str>, Value>,
@@ -50,7 +50,7 @@ pub(crate) fn export(
     Ok(TensorFile { origin: "the parameters".into(), tensors, ..TensorFile::default() })
 }
 
-/// The dimensions of all tensors, from what their parts say.
+/// The dimensions of all tensors, derived from their parts.
 fn wholes(
     expanded: &Expanded<'_>,
     typed: &[Typed],
@@ -199,7 +199,7 @@ fn refusal(made: &Made<'_>, refused: Refused, wholes: &Wholes) -> Diagnostic {
     }
 }
 
-/// The index of an element.
+/// The multi-dimensional index of an element.
 fn index(mut at: usize, dims: &[usize]) -> Vec<usize> {
     let mut index = vec![0; dims.len()];
     for axis in (0..dims.len()).rev() {
@@ -209,7 +209,7 @@ fn index(mut at: usize, dims: &[usize]) -> Vec<usize> {
     index
 }
 
-/// Adds the tensors that are no parameters; with a file to be like, nothing may be missing or too much.
+/// Adds the tensors that are no parameters; with a file `like`, no tensor may be missing or superfluous.
 fn rest(
     expanded: &Expanded<'_>,
     like: Option<&TensorFile>,

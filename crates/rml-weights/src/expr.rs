@@ -1,5 +1,5 @@
-//! What a parameter is made of: foreign tensors, parts of them, sums, joins, and steps that move elements about. Every
-//! form can be undone, see `cells`.
+//! Expressions that define a parameter: foreign tensors, parts of them, sums, joins, and steps that move elements.
+//! Every form can be inverted, see `cells`.
 
 use rml_base::{Diagnostic, Span};
 
@@ -7,41 +7,41 @@ use crate::node::{Item, Name, Node, Table, bad, listed};
 use crate::rearrange::{Rearrange, Sizes};
 use crate::tensors::TensorFile;
 
-/// What a parameter, or a part of it, is made of.
+/// The definition of a parameter, or of a part of it.
 #[derive(Clone, Debug)]
 pub(crate) struct Expr {
-    /// Where the elements come from.
+    /// The source of the elements.
     pub(crate) source: Source,
-    /// What is done to them, one after the other.
+    /// The steps that are applied to them, in order.
     pub(crate) steps: Vec<Step>,
-    /// Where it is written.
+    /// Its place in the mapping.
     pub(crate) span: Span,
 }
 
-/// Where elements come from.
+/// A source of elements.
 #[derive(Clone, Debug)]
 pub(crate) enum Source {
-    /// A tensor, or a part of it; `absent` is what all elements are if the file lacks it.
+    /// A tensor, or a part of it; `absent` is the value of all elements if the file lacks it.
     Tensor { name: Name, cut: Option<Cut>, absent: Option<f64> },
-    /// The sum of several of one shape. The way back gives all to the first, and zeros to the others.
+    /// The sum of several parts of one shape. An export writes all of it to the first part, and zeros to the others.
     Sum(Vec<Expr>),
-    /// Several, one after the other along an axis.
+    /// Several parts, concatenated along an axis.
     Concat { axis: usize, parts: Vec<Expr>, sizes: PartSizes },
-    /// Several of one shape, along an axis of their own.
+    /// Several parts of one shape, stacked along a new axis.
     Stack { axis: usize, parts: Vec<Expr> },
-    /// The same number everywhere. On the way back it must be that number, unless what exists is to be added `into` a
-    /// tensor.
+    /// The same number everywhere. In an export the parameter must have this value, unless its values are added `into`
+    /// a tensor.
     Fill { value: f64, into: Option<Name> },
 }
 
-/// How long the parts of a join are along its axis.
+/// The lengths of the parts of a concatenation along its axis.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum PartSizes {
-    /// As their tensors are.
+    /// The lengths of their tensors.
     Found,
-    /// All the same.
+    /// Equal lengths.
     Equal,
-    /// These.
+    /// These lengths.
     Given(Vec<usize>),
 }
 
@@ -50,19 +50,19 @@ pub(crate) enum PartSizes {
 pub(crate) enum Cut {
     /// One of several equal blocks, counted from 0.
     Block { axis: usize, block: usize, of: usize },
-    /// The positions from the first up to but without the second.
+    /// The half-open range of positions.
     Range { axis: usize, from: usize, to: usize },
 }
 
 /// A step that moves elements.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Step {
-    /// Axes are permuted, joined and taken apart.
+    /// Axes are permuted, joined and split.
     Rearrange(Rearrange),
-    /// The axis consists of as many equal blocks as the list is long; block `i` of the result is block `order[i]` of
-    /// what comes in.
+    /// The axis consists of as many equal blocks as the list has entries; block `i` of the result is block `order[i]`
+    /// of the operand.
     Reorder { axis: usize, order: Vec<usize> },
-    /// The axis runs the other way.
+    /// The axis is reversed.
     Flip { axis: usize },
 }
 
@@ -70,7 +70,7 @@ const SOURCES: [&str; 5] = ["tensor", "sum", "concat", "stack", "fill"];
 const STEPS: [&str; 3] = ["rearrange", "reorder", "flip"];
 
 impl Expr {
-    /// Reads what stands after a parameter's path; all places in its texts are filled.
+    /// Parses the text after a parameter's path; all its placeholders have been filled.
     pub(crate) fn read(node: &Node) -> Result<Expr, Diagnostic> {
         if let Item::Text(_) = node.data {
             let name = node.name("a tensor")?;
@@ -165,7 +165,7 @@ fn cut(node: &Node) -> Result<Cut, Diagnostic> {
     }
 }
 
-/// The steps under `steps`, or the one that stands beside the source.
+/// The steps under `steps`, or the single step beside the source.
 fn steps(table: Table<'_>) -> Result<Vec<Step>, Diagnostic> {
     let mut found: Vec<Step> = one_step(table)?.into_iter().collect();
     if let Some(node) = table.get("steps") {
@@ -211,7 +211,7 @@ fn rearrange(node: &Node) -> Result<Rearrange, Diagnostic> {
         _ => {
             let table = node.table("`rearrange`")?;
             for (name, size) in table.iter().filter(|(name, _)| name.text != "axes") {
-                // an option without a value says nothing
+                // an option without a value is ignored
                 if !matches!(&size.data, Item::Text(text) if text.is_empty()) {
                     sizes.insert(name.text.clone(), size.size("the size of an axis")?);
                 }
@@ -252,7 +252,7 @@ fn reorder(node: &Node) -> Result<Step, Diagnostic> {
 }
 
 impl Expr {
-    /// Calls `f` with every tensor that is read, and whether it may be absent.
+    /// Calls `f` with every tensor of the expression, and whether it may be absent.
     pub(crate) fn tensors<'e>(&'e self, f: &mut dyn FnMut(&'e Name, bool)) {
         match &self.source {
             Source::Tensor { name, absent, .. } => f(name, absent.is_some()),
@@ -263,7 +263,7 @@ impl Expr {
         }
     }
 
-    /// Whether a file has all tensors that it reads.
+    /// Whether a file has all tensors of the expression.
     pub(crate) fn is_in(&self, file: &TensorFile) -> bool {
         let mut all = true;
         self.tensors(&mut |name, may_lack| all &= may_lack || file.tensors.contains_key(&name.text));

@@ -1,15 +1,15 @@
-//! Files in which other libraries keep weights, and how they become files of tensors.
+//! Weight files of other libraries, and how to convert them to files of tensors.
 
 use rml_base::Diagnostic;
 
-/// The last bytes of an archive, where it names its files.
+/// How many bytes at the end of an archive are searched for the names of its files.
 const END: usize = 1 << 16;
 
-/// What a file of another library is, and how it is brought in.
+/// A kind of file of another library, and how to convert it.
 struct Foreign {
     what: &'static str,
     help: &'static str,
-    /// What the file of tensors is called there.
+    /// The name of the file of tensors in the advice.
     file: &'static str,
 }
 
@@ -31,8 +31,8 @@ const NUMPY: Foreign = Foreign {
     file: "weights.npz",
 };
 
-/// The finding about a file that is no checkpoint, with what it is and how it is brought in if another library wrote
-/// it. `None` = no library is known that writes such a file.
+/// Completes the finding about a file that is not a checkpoint: what it is and how to convert it, if another library
+/// wrote it. `None` = no known library writes such files.
 pub fn foreign(d: Diagnostic, bytes: &[u8]) -> Option<Diagnostic> {
     let Foreign { what, help, file } = library(bytes)?;
     let import = format!(
@@ -43,7 +43,7 @@ pub fn foreign(d: Diagnostic, bytes: &[u8]) -> Option<Diagnostic> {
     )))
 }
 
-/// The finding about a file that is no file of tensors, in the same way.
+/// Completes in the same way the finding about a file that is not a file of tensors.
 pub(crate) fn no_tensors(d: Diagnostic, bytes: &[u8]) -> Diagnostic {
     match library(bytes) {
         Some(Foreign { what, help, .. }) => d.note(what).help(help),

@@ -15,7 +15,7 @@ use crate::pattern::glob;
 use crate::shapes::{Typed, typed};
 use crate::tensors::{FileTensor, Stored, TensorFile, rounded};
 
-/// The parameters that a file of tensors gives, and how many numbers had to be rounded.
+/// The parameters made from a file of tensors, and how many numbers were rounded.
 pub(crate) fn import(
     expanded: &Expanded<'_>,
     weights: &TensorFile,
@@ -45,7 +45,7 @@ pub(crate) fn import(
     if findings.is_empty() { Ok((params, read.rounded)) } else { Err(findings) }
 }
 
-/// The shapes of all parameters, or everything that is wrong with them.
+/// The shapes of all parameters, or all errors in them.
 pub(crate) fn typed_all(
     expanded: &Expanded<'_>,
     typed: impl Fn(&Made<'_>) -> Result<Typed, Diagnostic>,
@@ -61,7 +61,7 @@ pub(crate) fn typed_all(
     if findings.is_empty() { Ok(all) } else { Err(findings) }
 }
 
-/// The same finding, with the parameter that it is about.
+/// The finding with the parameter that it concerns.
 pub(crate) fn about(made: &Made<'_>, d: Diagnostic) -> Diagnostic {
     let note = format!("parameter `{}` is {}", made.wanted.key, made.wanted.ty);
     let d =
@@ -91,7 +91,7 @@ pub(crate) fn present(expanded: &Expanded<'_>, weights: &TensorFile) -> Result<(
     if findings.is_empty() { Ok(()) } else { Err(findings) }
 }
 
-/// Whether a mapping leaves a tensor alone.
+/// Whether a mapping ignores a tensor.
 pub(crate) fn left_alone(expanded: &Expanded<'_>, name: &str) -> bool {
     expanded.fixed.iter().any(|f| f.name == name) || expanded.ignore.iter().any(|p| glob(&p.text, name))
 }
@@ -99,7 +99,7 @@ pub(crate) fn left_alone(expanded: &Expanded<'_>, name: &str) -> bool {
 struct Read<'r> {
     weights: &'r TensorFile,
     precision: Precision,
-    /// For each tensor that was used, which of its elements were.
+    /// For each tensor that was used, which of its elements were used.
     used: Vec<Option<Vec<bool>>>,
     rounded: usize,
 }
@@ -126,7 +126,7 @@ impl Read<'_> {
         Ok(Value::new(made.wanted.ty.shape.clone(), data))
     }
 
-    /// The elements of a tensor as those of the parameter are.
+    /// The elements of a tensor, converted to the type of the parameter.
     fn converted(&mut self, made: &Made<'_>, name: &str, found: &FileTensor) -> Result<Data, Diagnostic> {
         let wrong = |why: String| {
             let message = format!("tensor `{name}` cannot become a part of parameter `{}`", made.wanted.key);
@@ -158,7 +158,7 @@ impl Read<'_> {
         }
     }
 
-    /// What the mapping forgets: tensors, and parts of tensors.
+    /// The tensors, and parts of tensors, that the mapping does not use.
     fn unused(&self, expanded: &Expanded<'_>) -> Option<Diagnostic> {
         let mut notes = Vec::new();
         for ((name, tensor), used) in self.weights.tensors.iter().zip(&self.used) {
@@ -192,7 +192,7 @@ pub(crate) fn forgotten(origin: &str, notes: Vec<String>) -> Option<Diagnostic> 
     )))
 }
 
-/// Integers as numbers, if none is changed by that.
+/// Integers as numbers, if the conversion is exact.
 #[allow(clippy::cast_precision_loss, clippy::cast_possible_truncation, reason = "what is lost is found")]
 fn whole(v: &[i64], precision: Precision) -> Option<Data> {
     match precision {

@@ -1,4 +1,4 @@
-//! The layouts that need no definition, as mapping files of their own.
+//! The predefined layouts, as mapping files.
 
 use rml_base::{Diagnostics, Sources};
 
@@ -14,9 +14,9 @@ use crate::mapping::{self, Layout};
 pub struct LayoutInfo {
     /// Its name.
     pub name: String,
-    /// Which layer of which library it is for, in one line.
+    /// The layer and the library that it is for, in one line.
     pub about: String,
-    /// Its definition, as it could stand in a mapping file.
+    /// Its definition, in the syntax of a mapping file.
     pub text: String,
 }
 
@@ -26,7 +26,7 @@ const FILES: &[(&str, &str)] = &[
     ("layouts/flax.toml", include_str!("layouts/flax.toml")),
 ];
 
-/// All of them; their texts are added to `sources`.
+/// All predefined layouts; their texts are added to `sources`.
 pub(crate) fn builtin(sources: &mut Sources) -> Result<Vec<Layout>, Diagnostics> {
     let mut layouts = Vec::new();
     for (name, text) in FILES {
@@ -36,7 +36,7 @@ pub(crate) fn builtin(sources: &mut Sources) -> Result<Vec<Layout>, Diagnostics>
     Ok(layouts)
 }
 
-/// All layouts that need no definition.
+/// All predefined layouts.
 pub fn layouts() -> Vec<LayoutInfo> {
     let known = builtin(&mut Sources::new()).unwrap_or_default();
     let paragraphs = || FILES.iter().flat_map(|(_, text)| text.split("\n\n"));
@@ -67,7 +67,7 @@ mod tests {
         }
     }
 
-    /// The mappings in the documentation can be read, their layouts have those options, and its table has all layouts.
+    /// The mappings in the documentation parse, their layouts have the options used, and its table lists all layouts.
     #[test]
     fn the_documentation_is_right() {
         let page = include_str!("../../../docs/weights.md");

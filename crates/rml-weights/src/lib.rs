@@ -1,9 +1,9 @@
 //! Weights of other libraries: files of tensors, and mapping files that relate them to the parameters of a program.
 //!
-//! A mapping is read once (`mapping`), applied to the parameters of a program (`expand`), given shapes (`shapes`), and
-//! turned into a table that gives the tensor element for each element of a parameter (`cells`).
-//! [`import`] reads that table one way, [`export`] the other. Nothing here compiles a program: its parameters are given
-//! as [`Wanted`].
+//! A mapping is parsed once (`mapping`), applied to the parameters of a program (`expand`), given shapes (`shapes`),
+//! and turned into a table with the tensor element for each element of a parameter (`cells`). [`import`] reads this
+//! table in one direction, [`export`] in the other. This crate does not compile programs: their parameters are given as
+//! [`Wanted`].
 
 mod apply;
 mod cells;

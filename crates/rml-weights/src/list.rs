@@ -22,11 +22,11 @@ use rml_ir::{Type, Value};
 /// ```
 #[derive(Clone, Debug)]
 pub struct ParamInfo {
-    /// Its instance path, by which checkpoints name it.
+    /// Its instance path, which names it in checkpoints.
     pub path: Arc<str>,
     /// Its type.
     pub ty: Type,
-    /// Where the program, or the library, declares it.
+    /// The place in the program, or the library, that declares it.
     pub span: Span,
     /// Its value, if a checkpoint was given.
     pub value: Option<Value>,
@@ -48,7 +48,7 @@ pub struct ParamInfo {
 /// ```
 #[derive(Clone, Debug)]
 pub struct ParamList {
-    /// The node that has them.
+    /// The node with these parameters.
     pub node: String,
     /// The parameters, in the order of the program.
     pub params: Vec<ParamInfo>,

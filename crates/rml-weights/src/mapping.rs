@@ -1,12 +1,12 @@
-//! Mapping files: which parameters of a program are made of which foreign tensors. A file is TOML with the tables
-//! `params` (parameters by path), `use` (layouts of whole layers), `layout` (layouts of your own), `fixed` (tensors
-//! that are no parameters) and the list `ignore`.
+//! Mapping files: the foreign tensors of which each parameter of a program is made. A file is TOML with the tables
+//! `params` (parameters by path), `use` (layouts of whole layers), `layout` (your own layouts), `fixed` (tensors that
+//! are no parameters) and the list `ignore`.
 
 use rml_base::{Diagnostic, Diagnostics, FileId};
 
 use crate::node::{self, Name, Node, Table};
 
-/// A mapping as it is written.
+/// A parsed mapping.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Written {
     /// Parameters by path.
@@ -15,18 +15,18 @@ pub(crate) struct Written {
     pub(crate) uses: Vec<Use>,
     /// Layouts that the file defines.
     pub(crate) layouts: Vec<Layout>,
-    /// Foreign tensors that are no parameters, and what they hold.
+    /// Foreign tensors that are no parameters, and their values.
     pub(crate) fixed: Vec<Entry>,
-    /// Patterns of foreign tensors that are left alone.
+    /// Patterns of foreign tensors that are ignored.
     pub(crate) ignore: Vec<Name>,
 }
 
-/// A named value that is read once its places are filled.
+/// A named value, which is parsed after its placeholders have been filled.
 #[derive(Clone, Debug)]
 pub(crate) struct Entry {
     /// The path of a parameter, or the name of a tensor.
     pub(crate) name: Name,
-    /// What it is made of.
+    /// Its definition.
     pub(crate) value: Node,
 }
 
@@ -41,14 +41,14 @@ pub(crate) struct Use {
     pub(crate) options: Vec<(Name, Name)>,
 }
 
-/// How some library keeps the parameters of a kind of layer.
+/// The layout in which a library stores the parameters of a kind of layer.
 #[derive(Clone, Debug)]
 pub(crate) struct Layout {
     /// Its name, such as `torch.lstm`.
     pub(crate) name: Name,
-    /// What it is for, in one line.
+    /// Its purpose, in one line.
     pub(crate) about: String,
-    /// Its options with their values where nothing else is said.
+    /// Its options with their defaults.
     pub(crate) options: Vec<(String, String)>,
     /// The parameters by path within the layer.
     pub(crate) params: Vec<Entry>,
@@ -56,12 +56,12 @@ pub(crate) struct Layout {
     pub(crate) fixed: Vec<Entry>,
 }
 
-/// The option of every layout that goes before the names of its tensors.
+/// The option of every layout with the prefix of the names of its tensors.
 pub(crate) const FROM: &str = "from";
-/// The option of every layout that stands between `from` and a name.
+/// The option of every layout with the text between `from` and a name.
 pub(crate) const SEPARATOR: &str = "separator";
 
-/// Reads a text, which is `file` in messages.
+/// Parses a text; messages refer to it as `file`.
 pub(crate) fn parse(text: &str, file: FileId) -> Result<Written, Diagnostics> {
     let root = node::parse(text, file)?;
     let mut mapping = Written::default();

@@ -1,4 +1,4 @@
-//! The text of a mapping as a tree that knows where everything stands, with the checks that every reader of it needs.
+//! The text of a mapping as a tree with the place of each value, and checks for readers of the tree.
 
 use rml_base::codes::run as codes;
 use rml_base::{Diagnostic, FileId, Span, suggest};
@@ -7,20 +7,20 @@ use toml::de::{DeTable, DeValue};
 /// A value of the text.
 #[derive(Clone, Debug)]
 pub(crate) struct Node {
-    /// What it is.
+    /// Its content.
     pub(crate) data: Item,
-    /// Where it stands.
+    /// Its place.
     pub(crate) span: Span,
 }
 
-/// What a value is.
+/// The content of a value.
 #[derive(Clone, Debug)]
 pub(crate) enum Item {
     /// A text.
     Text(String),
     /// A whole number.
     Int(i64),
-    /// A number with a point.
+    /// A number with a decimal point.
     Num(f64),
     /// A truth value.
     Bool(bool),
@@ -35,16 +35,16 @@ pub(crate) enum Item {
 pub(crate) struct Name {
     /// The text.
     pub(crate) text: String,
-    /// Where it stands.
+    /// Its place.
     pub(crate) span: Span,
 }
 
-/// What is wrong with a mapping, and where.
+/// The finding about an error in a mapping at this place.
 pub(crate) fn bad(span: Span, message: impl Into<String>, label: impl Into<String>) -> Diagnostic {
     Diagnostic::error(codes::MALFORMED_MAPPING, message).label(span, label)
 }
 
-/// Reads a text, which is `file` in messages.
+/// Parses a text; messages refer to it as `file`.
 pub(crate) fn parse(text: &str, file: FileId) -> Result<Node, Diagnostic> {
     match DeTable::parse(text) {
         Ok(table) => {
@@ -121,8 +121,8 @@ impl Node {
         Ok(Name { text: self.text(what)?.to_owned(), span: self.span })
     }
 
-    /// A size or position: a whole number that is not negative, also as a text, since what is filled in for a
-    /// placeholder is one.
+    /// A size or position: a whole number that is not negative. It may be given as a text, since filled placeholders
+    /// are texts.
     pub(crate) fn size(&self, what: &str) -> Result<usize, Diagnostic> {
         match &self.data {
             Item::Int(i) => usize::try_from(*i).ok(),
@@ -142,7 +142,7 @@ impl Node {
         }
     }
 
-    /// A number that elements of a parameter can be.
+    /// A number that is allowed as an element of a parameter.
     pub(crate) fn constant(&self, what: &str) -> Result<f64, Diagnostic> {
         let number = self.number(what)?;
         match number.abs() <= f64::from(f32::MAX) {
@@ -177,7 +177,7 @@ impl Node {
         }
     }
 
-    /// The same tree with every text changed by `f`. Keys stay.
+    /// The same tree with every text changed by `f`. Keys are not changed.
     pub(crate) fn map_texts(
         &self,
         f: &mut dyn FnMut(&str, Span) -> Result<String, Diagnostic>,
@@ -199,7 +199,7 @@ impl Node {
 #[derive(Clone, Copy)]
 pub(crate) struct Table<'n> {
     entries: &'n [(Name, Node)],
-    /// Where the table stands.
+    /// The place of the table.
     pub(crate) span: Span,
 }
 
@@ -209,7 +209,7 @@ impl<'n> Table<'n> {
         self.entries.iter().find(|(name, _)| name.text == key).map(|(_, value)| value)
     }
 
-    /// The value of a key that must be there.
+    /// The value of a required key.
     pub(crate) fn need(self, key: &str, what: &str) -> Result<&'n Node, Diagnostic> {
         self.get(key).ok_or_else(|| bad(self.span, format!("{what} lacks the key `{key}`"), "this one"))
     }
@@ -219,7 +219,7 @@ impl<'n> Table<'n> {
         self.entries.iter()
     }
 
-    /// Refuses keys other than those.
+    /// Refuses keys other than these.
     pub(crate) fn only(self, keys: &[&str], what: &str) -> Result<(), Diagnostic> {
         let stranger = self.entries.iter().find(|(name, _)| !keys.contains(&name.text.as_str()));
         let Some((name, _)) = stranger else { return Ok(()) };

@@ -1,13 +1,13 @@
-//! Names with places in them: `lstm_{n}` stands for `lstm_0`, `lstm_1` and so on, and what `{n}` stood for can be said
-//! again, also in reckoning: `layers.{2*n+1}.weight`.
+//! Names with placeholders: `lstm_{n}` matches `lstm_0`, `lstm_1` and so on. The text that `{n}` matched can be
+//! inserted elsewhere, also in arithmetic: `layers.{2*n+1}.weight`.
 
 use indexmap::IndexMap;
 
-/// What the places stand for.
+/// The texts that placeholders matched.
 pub(crate) type Captures = IndexMap<String, String>;
 
-/// The ways in which `path` is a name of that pattern: what its places stand for, all of the same name the same. A
-/// place stands for a text that is not empty and has no `.` in it.
+/// Matches `path` against a pattern, and returns the text of each placeholder; placeholders with the same name must
+/// have the same text. The text of a placeholder is not empty and contains no `.`.
 pub(crate) fn matched(pattern: &str, path: &str) -> Option<Captures> {
     let mut captures = Captures::new();
     matches(pattern, path, &mut captures).then_some(captures)
@@ -33,7 +33,7 @@ fn matches(pattern: &str, path: &str, captures: &mut Captures) -> bool {
     false
 }
 
-/// Whether `name` is what a pattern of literal text and `*` (any text) says.
+/// Whether `name` matches a pattern of literal text and `*` (any text).
 pub(crate) fn glob(pattern: &str, name: &str) -> bool {
     match pattern.split_once('*') {
         None => pattern == name,
@@ -44,8 +44,8 @@ pub(crate) fn glob(pattern: &str, name: &str) -> bool {
     }
 }
 
-/// The text with its places filled: by what was matched, `{n}`, or by sums of products of it and numbers, `{n+1}`,
-/// `{2*n-1}`, `{2-2*m}`, where it is a whole number. `Err` = what is wrong with a place.
+/// The text with its placeholders filled: by the matched text, `{n}`, or if it is a whole number by sums of products of
+/// it and numbers, `{n+1}`, `{2*n-1}`, `{2-2*m}`. `Err` = the error in a placeholder.
 pub(crate) fn filled(text: &str, captures: &Captures) -> Result<String, String> {
     let mut out = String::new();
     let mut rest = text;

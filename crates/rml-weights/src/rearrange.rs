@@ -1,5 +1,5 @@
-//! Axes by name: `o i -> i o` transposes, `f c w -> (w c) f` also joins two axes, `1 n -> n` drops one of length 1. The
-//! notation is that of einops, without ellipses and repetition.
+//! Rearranges named axes: `o i -> i o` transposes, `f c w -> (w c) f` also joins two axes, `1 n -> n` drops an axis of
+//! length 1. The notation is that of einops, without ellipses and repetition.
 
 use indexmap::IndexMap;
 
@@ -14,34 +14,34 @@ type Group = Vec<String>;
 pub(crate) struct Rearrange {
     from: Vec<Group>,
     to: Vec<Group>,
-    /// What is known about the sizes beforehand.
+    /// The sizes that are given.
     sizes: Sizes,
 }
 
-/// The same for tensors of known shape: the axes are taken apart, permuted and joined.
+/// The same for tensors of known shape: axes are split, permuted and joined.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Concrete {
-    /// The sizes of the named axes, in the order in which they come in.
+    /// The sizes of the named axes, in the order of the operand.
     pub(crate) apart: Vec<usize>,
-    /// Which of them stands at each place of the result.
+    /// The named axis at each position of the result.
     pub(crate) order: Vec<usize>,
-    /// The shape that comes in.
+    /// The shape of the operand.
     pub(crate) from: Vec<usize>,
     /// The shape of the result.
     pub(crate) to: Vec<usize>,
 }
 
-/// Why a shape does not suit an arrangement.
+/// Why a shape does not fit an arrangement.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Unfit {
-    /// These axes could have several sizes.
+    /// The sizes of these axes are ambiguous.
     Unknown(Vec<String>),
     /// The shape contradicts the arrangement.
     Shape,
 }
 
 impl Rearrange {
-    /// Reads a text; `Err` = what is wrong with it.
+    /// Parses a text; `Err` = the error in it.
     pub(crate) fn parse(text: &str, sizes: Sizes) -> Result<Self, String> {
         let (from, to) = text.split_once("->").ok_or("there is no `->` in it")?;
         let (from, to) = (groups(from)?, groups(to)?);
@@ -61,14 +61,14 @@ impl Rearrange {
         Ok(Self { from, to, sizes })
     }
 
-    /// For what comes in with that shape.
+    /// The steps for an operand of this shape.
     pub(crate) fn forward(&self, from: &[usize]) -> Result<Concrete, Unfit> {
         let mut sizes = self.sizes.clone();
         solve(&self.from, from, &mut sizes)?;
         self.concrete(&sizes)
     }
 
-    /// For a result of that shape, where `hint` may be the shape that comes in.
+    /// The steps for a result of this shape; `hint` may be the shape of the operand.
     pub(crate) fn backward(&self, to: &[usize], hint: Option<&[usize]>) -> Result<Concrete, Unfit> {
         let mut sizes = self.sizes.clone();
         match solve(&self.to, to, &mut sizes) {

@@ -1,5 +1,5 @@
-//! From what a parameter is made of and its shape to the shapes of everything in between, down to the tensors. Where a
-//! form leaves a choice (how long the parts of a join are), the tensors of a file decide, if there is one.
+//! Derives the shapes of all parts of an expression from the shape of its parameter, down to the tensors. Where a form
+//! is ambiguous (the lengths of concatenated parts), the tensors of a file decide, if there is one.
 
 use indexmap::IndexMap;
 use rml_base::codes::run as codes;
@@ -10,7 +10,7 @@ use crate::expr::{Cut, Expr, PartSizes, Source, Step};
 use crate::node::Name;
 use crate::rearrange::{Concrete, Unfit};
 
-/// The tensors of a file by name, as far as their shapes are concerned; `None` without a file.
+/// The shapes of the tensors of a file, by name; `None` without a file.
 pub(crate) type Known<'k> = Option<&'k IndexMap<String, Shape>>;
 
 /// An expression whose shapes are known.
@@ -20,36 +20,36 @@ pub(crate) enum Typed {
     Leaf { tensor: Name, shape: Vec<usize>, start: Vec<usize>, whole: Vec<Extent>, absent: Option<f64> },
     /// The sum of all.
     Sum(Vec<Typed>),
-    /// One after the other along the axis.
+    /// Concatenated along the axis.
     Concat { axis: usize, parts: Vec<Typed> },
-    /// The same number everywhere, or what is to be added to a tensor of that shape.
+    /// The same number everywhere; or values that are added to a tensor of this shape.
     Fill { shape: Vec<usize>, value: f64, into: Option<Name> },
-    /// Axes taken apart, permuted and joined.
+    /// Axes split, permuted and joined.
     Rearrange(Box<Typed>, Concrete),
     /// Blocks in another order.
     Reorder { of: Box<Typed>, axis: usize, order: Vec<usize> },
-    /// The axis the other way.
+    /// The reversed axis.
     Flip { of: Box<Typed>, axis: usize },
 }
 
-/// What a part of a tensor says about the length of an axis of the whole.
+/// The length of an axis of a whole tensor, as far as a part determines it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Extent {
-    /// It is that.
+    /// Exactly this length.
     Exactly(usize),
-    /// It is at least that.
+    /// At least this length.
     AtLeast(usize),
 }
 
 /// Finds all shapes of an expression whose result has shape `want`.
 ///
 /// # Errors
-/// A shape that contradicts the expression; a choice that nothing decides.
+/// A shape that contradicts the expression; an ambiguity that nothing resolves.
 pub(crate) fn typed(expr: &Expr, want: &[usize], known: Known<'_>) -> Result<Typed, Diagnostic> {
     after(expr, &expr.steps, want, known)
 }
 
-/// Finds all shapes of what the source gives after the first `steps`.
+/// Finds all shapes of the source with the first `steps` applied.
 fn after(expr: &Expr, steps: &[Step], want: &[usize], known: Known<'_>) -> Result<Typed, Diagnostic> {
     let Some((step, before)) = steps.split_last() else { return source(expr, want, known) };
     let inner = |want: &[usize]| after(expr, before, want, known).map(Box::new);
@@ -126,7 +126,7 @@ fn source(expr: &Expr, want: &[usize], known: Known<'_>) -> Result<Typed, Diagno
     }
 }
 
-/// How long each part of a join is.
+/// The length of each part of a concatenation.
 fn lengths(
     span: Span,
     axis: usize,
@@ -162,7 +162,7 @@ fn lengths(
     }
 }
 
-/// The shape that an expression has by the tensors of the file alone, after the first `steps`.
+/// The shape of an expression after the first `steps`, derived only from the tensors of the file.
 fn natural(expr: &Expr, steps: &[Step], known: Known<'_>) -> Option<Vec<usize>> {
     let part = |e: &Expr| natural(e, &e.steps, known);
     let mut shape = match &expr.source {

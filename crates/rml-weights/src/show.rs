@@ -9,7 +9,7 @@ use crate::summary::Summary;
 use crate::tensors::{FileTensor, TensorFile};
 
 impl ParamInfo {
-    /// Where it is declared: file, line and column.
+    /// The place of its declaration: file, line and column.
     fn place(&self, list: &ParamList) -> (String, usize, usize) {
         let (line, column) = list.sources.line_column(self.span.file, self.span.start);
         (list.sources.name(self.span.file).to_owned(), line, column)
@@ -17,8 +17,8 @@ impl ParamInfo {
 }
 
 impl ParamList {
-    /// For people: a line a parameter, with its type, where it is declared, and what its values are like if they are
-    /// known.
+    /// A table for people: one line per parameter, with its type, the place of its declaration, and a summary of its
+    /// values if they are known.
     pub fn to_table(&self) -> String {
         let values = self.params.iter().any(|p| p.value.is_some());
         let mut head = vec!["parameter", "type", "declared"];
@@ -34,8 +34,8 @@ impl ParamList {
         format!("{}{}", rml_base::table(&rows, &[0, 1, 2]), total("parameter", &shapes))
     }
 
-    /// `{"node": .., "params": [{"path", "type", "shape", "declared": {"file", "line", "column"},
-    /// "values"}]}`; `values` only where they are known.
+    /// `{"node": .., "params": [{"path", "type", "shape", "declared": {"file", "line", "column"}, "values"}]}`;
+    /// `values` only if they are known.
     pub fn to_json(&self) -> String {
         let param = |p: &ParamInfo| {
             let (file, line, column) = p.place(self);
@@ -53,7 +53,8 @@ impl ParamList {
 }
 
 impl TensorFile {
-    /// For people: a line a tensor, with the type of its elements, its shape, and what the elements are like.
+    /// A table for people: one line per tensor, with the type of its elements, its shape, and a summary of its
+    /// elements.
     pub fn to_table(&self) -> String {
         let mut rows = vec![
             ["tensor", "type", "shape"].iter().chain(&SUMMARY).map(|t| (*t).to_owned()).collect::<Vec<_>>(),

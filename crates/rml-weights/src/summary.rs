@@ -1,8 +1,8 @@
-//! A few numbers that tell what a tensor is like.
+//! Summary statistics of a tensor.
 
 use rml_ir::Data;
 
-/// What the elements of a tensor are like. Truth values count as 0 and 1.
+/// Statistics of the elements of a tensor. Truth values count as 0 and 1.
 ///
 /// ```
 /// let summary = rml::Summary::of(&rml::Data::Int(vec![1, 2, 6]));
@@ -18,12 +18,12 @@ pub struct Summary {
     pub mean: f64,
     /// The standard deviation of the finite elements; 0 if there is none.
     pub std: f64,
-    /// How many elements are NaN or infinite.
+    /// The number of elements that are NaN or infinite.
     pub not_finite: usize,
 }
 
 impl Summary {
-    /// Of those elements.
+    /// The statistics of these elements.
     #[allow(clippy::cast_precision_loss, reason = "a summary is for people")]
     pub fn of(data: &Data) -> Self {
         let all: Vec<f64> = match data {

@@ -1,4 +1,4 @@
-//! Files of tensors that other libraries write and read: safetensors, NumPy archives and, for small ones, JSON.
+//! Files of tensors from other libraries and for them: safetensors, NumPy archives and, for small files, JSON.
 
 use std::path::Path;
 
@@ -14,7 +14,7 @@ use safetensors::tensor::{Dtype, SafeTensors, TensorView};
 
 use crate::foreign::no_tensors;
 
-/// How the elements of a tensor are stored.
+/// The storage of a tensor's elements.
 ///
 /// ```
 /// use rml::Stored;
@@ -57,7 +57,7 @@ const NAMES: [(Stored, &str, Dtype); 13] = [
 ];
 
 impl Stored {
-    /// The type of that name.
+    /// The type with this name.
     pub fn named(name: &str) -> Option<Self> {
         NAMES.iter().find(|(_, n, _)| *n == name).map(|(stored, ..)| *stored)
     }
@@ -68,7 +68,7 @@ impl Stored {
         format!("expected one of {}", names.join(", "))
     }
 
-    /// Whether elements of that type are numbers, neither integers nor truth values.
+    /// Whether elements of this type are numbers, and neither integers nor truth values.
     pub(crate) fn is_number(self) -> bool {
         matches!(self, Stored::F16 | Stored::Bf16 | Stored::F32 | Stored::F64)
     }
@@ -88,7 +88,7 @@ impl std::fmt::Display for Stored {
     }
 }
 
-/// A tensor of a file. Integers of any width are read as `i64`, numbers in half precision as `f32`: both without loss.
+/// A tensor of a file. Integers of any width are read as `i64`, numbers in half precision as `f32`, both without loss.
 ///
 /// ```
 /// # fn main() -> Result<(), rml::Error> {
@@ -105,7 +105,7 @@ impl std::fmt::Display for Stored {
 /// ```
 #[derive(Clone, Debug)]
 pub struct FileTensor {
-    /// How its elements are stored in the file.
+    /// The storage of its elements in the file.
     pub stored: Stored,
     /// Its dimensions.
     pub shape: Shape,
@@ -114,7 +114,7 @@ pub struct FileTensor {
 }
 
 impl FileTensor {
-    /// Whether the two are stored in the same way and have the same elements; NaN is the same as NaN.
+    /// Whether both are stored in the same way and have the same elements; all NaN are equal.
     pub fn same(&self, other: &FileTensor) -> bool {
         let value = |t: &FileTensor| Value::new(t.shape.clone(), t.data.clone());
         self.stored == other.stored && value(self).same(&value(other))
@@ -141,13 +141,13 @@ pub struct TensorFile {
     pub origin: String,
     /// The tensors by name, in the order of the file (of safetensors, sorted by name).
     pub tensors: IndexMap<String, FileTensor>,
-    /// What the file has beside them, and why it cannot be used.
+    /// Entries of the file that are not usable tensors, with the reasons.
     pub unusable: IndexMap<String, String>,
-    /// The bytes that its elements take at most.
+    /// An upper bound on the bytes of its elements.
     pub(crate) reserved: Reservation,
 }
 
-/// Whether that is the name of a file that holds tensors: `.safetensors`, `.npz` or `.json`.
+/// Whether this is the name of a file of tensors: `.safetensors`, `.npz` or `.json`.
 pub fn is_tensor_file(path: &Path) -> bool {
     is_safetensors(path) || matches!(Format::of(path), Some(Format::Npz | Format::Json))
 }
@@ -157,7 +157,7 @@ fn is_safetensors(path: &Path) -> bool {
 }
 
 impl TensorFile {
-    /// Tensors that were read otherwise; `origin` is where, for messages.
+    /// Tensors from another source; `origin` names it in messages.
     pub fn of(origin: impl Into<String>, tensors: IndexMap<String, FileTensor>) -> Self {
         Self { origin: origin.into(), tensors, ..Self::default() }
     }
@@ -191,7 +191,7 @@ impl TensorFile {
         Ok(found)
     }
 
-    /// Adds the entries of a JSON object that are single values, which are no columns of data.
+    /// Adds the entries of a JSON object that are single values; these are not columns of data.
     fn add_scalars(&mut self, bytes: &[u8]) {
         let Ok(serde_json::Value::Object(entries)) = serde_json::from_slice(bytes) else { return };
         for (name, value) in entries {
@@ -239,8 +239,8 @@ impl TensorFile {
         Ok(found)
     }
 
-    /// Writes a file by its extension, `.safetensors` or `.npz`, in one step. An npz archive has no numbers in half
-    /// precision; they are written in single precision there, and integers as `i64`.
+    /// Writes a file by its extension, `.safetensors` or `.npz`, in one step. An npz archive has numbers in half
+    /// precision as single precision, and integers as `i64`.
     ///
     /// # Errors
     /// Another extension; a file that cannot be written.
@@ -250,7 +250,7 @@ impl TensorFile {
         rml_files::write_output(path, &bytes)
     }
 
-    /// Whether [`TensorFile::write`] knows the extension of a file.
+    /// Checks that [`TensorFile::write`] supports the extension of a file.
     ///
     /// # Errors
     /// Another extension.
@@ -270,7 +270,7 @@ impl TensorFile {
             let view = TensorView::new(t.stored.dtype(), t.shape.dims().to_vec(), bytes).map_err(failed)?;
             Ok((name.as_str(), view))
         });
-        // what PyTorch's own loader asks for
+        // required by PyTorch's own loader
         let metadata = [("format".to_owned(), "pt".to_owned())].into();
         safetensors::serialize(views.collect::<Result<Vec<_>, Diagnostic>>()?, Some(metadata)).map_err(failed)
     }
@@ -306,7 +306,7 @@ fn of_column(column: Column) -> FileTensor {
     FileTensor { stored, shape: column.shape, data }
 }
 
-/// How many bytes its elements take once they are read.
+/// The size of its elements in memory, in bytes.
 fn held(view: &TensorView<'_>) -> u64 {
     let size = match Stored::of(view.dtype()) {
         None | Some(Stored::Bool) => 1,
@@ -316,7 +316,7 @@ fn held(view: &TensorView<'_>) -> u64 {
     bytes_of(Shape::new(view.shape()).checked_len().unwrap_or(0), size)
 }
 
-/// `Err` = why it cannot be used.
+/// `Err` = why the tensor is not usable.
 fn of_view(view: &TensorView<'_>) -> Result<FileTensor, String> {
     let strange = || format!("its elements are of type {:?}", view.dtype());
     let stored = Stored::of(view.dtype()).ok_or_else(strange)?;
@@ -353,7 +353,7 @@ fn decode(bytes: &[u8], stored: Stored) -> Option<Data> {
     })
 }
 
-/// The elements as that type has them: numbers rounded to it, the rest unchanged.
+/// The elements in this type: numbers are rounded to it, other elements are unchanged.
 #[allow(clippy::cast_possible_truncation, reason = "rounding to the type of the file is meant")]
 pub(crate) fn rounded(data: &Data, stored: Stored) -> Data {
     let halves = |format: Half, v: &mut dyn Iterator<Item = f64>| {

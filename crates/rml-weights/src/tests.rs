@@ -1,4 +1,4 @@
-//! Whatever the mapping, what is exported imports to the same bits.
+//! For every mapping, exported parameters are imported again with the same bits.
 
 use std::sync::Arc;
 
@@ -28,7 +28,7 @@ impl Random {
         usize::try_from(self.next() % n as u64).unwrap()
     }
 
-    /// Any bits, often those of zeros and of what is not finite.
+    /// Random bits; often those of zeros and of numbers that are not finite.
     fn number(&mut self) -> f32 {
         let strange =
             [0.0, -0.0, f32::NAN, f32::INFINITY, f32::from_bits(0xffc1_2345), f32::MIN_POSITIVE / 2.0];
@@ -51,7 +51,7 @@ fn span() -> Span {
     Span::new(FileId::from_index(0), 0, 0)
 }
 
-/// Makes expressions; each tensor that they name is new.
+/// Generates expressions; each tensor that they name is new.
 struct Maker {
     random: Random,
     tensors: usize,
@@ -73,7 +73,7 @@ impl Maker {
         Expr { source: self.source(&shape, depth), steps, span: span() }
     }
 
-    /// A step that gives `shape`, which becomes the shape before it.
+    /// A step with result `shape`, which is changed to the shape of its operand.
     fn step(&mut self, shape: &mut Vec<usize>) -> Option<Step> {
         if shape.is_empty() {
             return None;
