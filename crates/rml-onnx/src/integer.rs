@@ -1,8 +1,8 @@
-//! Integers: division, and tests for results that may not fit or positions that may be outside.
+//! Integers: division, and tests for overflow and for positions outside of an axis.
 //!
-//! A test is a truth value that is true wherever the operator has no result; it may be true elsewhere. Sums and
-//! products are estimated in double precision against 2^62, half of what fits, which leaves room for every rounding
-//! error on the way.
+//! A test is a truth value that is true whenever the operator fails; it may be true in other cases, too. Sums and
+//! products are estimated in double precision and compared with 2^62, half of the range, which leaves enough margin for
+//! rounding errors.
 
 use rml_ir::op::{Binary, Op, Reduction, Unary};
 use rml_ir::{DType, Type};
@@ -12,7 +12,7 @@ use crate::net::{Elem, Net, V, signed};
 /// 2^62.
 const LIMIT: f64 = 4_611_686_018_427_387_904.0;
 
-/// `b` with 1 in the place of 0 and -1: processors stop at a division by 0, and at one of the least integer by -1.
+/// `b` with 1 in place of 0 and -1: processors trap on a division by 0, and on one of the least integer by -1.
 fn divisor(net: &mut Net, b: &V) -> [V; 3] {
     let (zero, one, minus) = (net.int(0), net.int(1), net.int(-1));
     let (none, turns) = (net.compare("Equal", b, &zero), net.compare("Equal", b, &minus));
@@ -52,7 +52,7 @@ fn any(net: &mut Net, x: &V) -> V {
     net.cast(&most, Elem::Bool)
 }
 
-/// Whether any estimate is not below the limit; NaN is not.
+/// Whether any estimate is not below the limit, or is NaN.
 fn reaches_limit(net: &mut Net, estimate: &V) -> V {
     let limit = net.scalar(LIMIT, Elem::F64);
     let below = net.compare("Less", estimate, &limit);
@@ -71,7 +71,7 @@ fn outside(net: &mut Net, positions: &V, n: usize) -> Option<V> {
     Some(any(net, &either))
 }
 
-/// The tests of an operator, as scalars; none where it always has a result.
+/// The tests of an operator, as scalars; none if it cannot fail.
 pub(crate) fn suspicion(net: &mut Net, op: &Op, args: &[&V], result: &Type) -> Vec<V> {
     let position = match (op, args) {
         (Op::Gather { axis }, [x, i]) => outside(net, i, x.dims[*axis]),
@@ -82,7 +82,7 @@ pub(crate) fn suspicion(net: &mut Net, op: &Op, args: &[&V], result: &Type) -> V
     position.into_iter().chain(overflow(net, op, args, result)).collect()
 }
 
-/// The test for integers that do not fit.
+/// The test for integer overflow.
 fn overflow(net: &mut Net, op: &Op, args: &[&V], result: &Type) -> Option<V> {
     if result.dtype != DType::Int || args.iter().any(|x| x.is_empty()) {
         return None;
@@ -110,7 +110,8 @@ fn overflow(net: &mut Net, op: &Op, args: &[&V], result: &Type) -> Option<V> {
         }
         Op::Reduce(Reduction::Sum, _) | Op::SumTo { .. } | Op::CumSum { .. } => Some(total(net, args[0])),
         Op::ScatterAdd { .. } => Some(total(net, args[1])),
-        // They choose, move or count, the remainder is smaller than the divisor, or their results are no ints.
+        // These choose, move or count, have a remainder smaller than the divisor, or have results that are not
+        // integers.
         Op::Copy | Op::StopGradient | Op::Not | Op::Unary(_) | Op::Convert(_) | Op::Compare(_) => None,
         Op::Binary(
             Binary::Mod | Binary::Pow | Binary::Minimum | Binary::Maximum | Binary::Atan2 | Binary::LogAddExp,
@@ -128,7 +129,7 @@ fn overflow(net: &mut Net, op: &Op, args: &[&V], result: &Type) -> Option<V> {
     }
 }
 
-/// Whether sizes add up to the limit.
+/// Whether the sum of sizes reaches the limit.
 fn total(net: &mut Net, x: &V) -> V {
     let sizes = size(net, x);
     let axes: Vec<usize> = (0..x.dims.len()).collect();

@@ -1,6 +1,6 @@
 //! Messages of protocol buffers, written field by field.
 
-/// A message that grows.
+/// A message that is being written.
 #[derive(Clone, Default, Debug)]
 pub struct Message(Vec<u8>);
 
@@ -33,12 +33,12 @@ impl Message {
         self.bytes(field, x.as_bytes())
     }
 
-    /// A message in it.
+    /// A nested message.
     pub fn message(self, field: u64, x: &Message) -> Self {
         self.bytes(field, &x.0)
     }
 
-    /// Several fields of one number.
+    /// Several fields with one number.
     pub fn messages<'a>(self, field: u64, all: impl IntoIterator<Item = &'a Message>) -> Self {
         all.into_iter().fold(self, |message, x| message.message(field, x))
     }
@@ -51,17 +51,17 @@ impl Message {
         self
     }
 
-    /// The bytes that were written.
+    /// The written bytes.
     pub fn into_bytes(self) -> Vec<u8> {
         self.0
     }
 
-    /// How many bytes were written.
+    /// The number of written bytes.
     pub(crate) fn len(&self) -> usize {
         self.0.len()
     }
 
-    /// Seven bits a byte, lowest first.
+    /// A variable-length integer: seven bits per byte, lowest first.
     fn varint(&mut self, mut x: u64) {
         while x >= 0x80 {
             self.0.push((x & 0x7f) as u8 | 0x80);

@@ -1,4 +1,4 @@
-//! From a model to a `ModelProto`.
+//! Converts a model to a `ModelProto`.
 
 use rml_backend::routine::{Body, Given, Loop, Model, SUSPECT, SUSPICION, Slot, Step};
 use rml_backend::{Function, Kind, Val};
@@ -88,8 +88,8 @@ impl Writer {
         outputs
     }
 
-    /// A loop: the number of the pass goes in, and what is carried, at last whether something is suspect; what is kept
-    /// comes out in rows.
+    /// A loop. The inputs of an iteration are its number, the carried values, and whether an error is suspected; kept
+    /// values are stacked in rows.
     fn turn(&mut self, l: &Loop) -> Result<(), Refused> {
         let tested = l.body.may_stop();
         let mut starts: Vec<V> = l.carried.iter().map(|s| self.slots[*s].clone()).collect();
@@ -125,7 +125,7 @@ impl Writer {
     }
 }
 
-/// One pass of a loop: that it continues, what is carried, and what is kept.
+/// One iteration of a loop: returns the condition to continue, the carried values, and the kept values.
 fn pass(
     net: &mut Net,
     l: &Loop,
@@ -170,7 +170,7 @@ fn pass(
     Ok(own)
 }
 
-/// The calls of a loop, in place.
+/// Inlines the calls of a loop.
 fn called(net: &mut Net, body: &Body, args: Vec<V>) -> Result<(Vec<V>, Vec<V>), Refused> {
     let routine = match body {
         Body::Function(function) => return call(net, function, &args),
@@ -184,7 +184,7 @@ fn called(net: &mut Net, body: &Body, args: Vec<V>) -> Result<(Vec<V>, Vec<V>), 
     Ok((routine.results.iter().map(|slot| w.slots[*slot].clone()).collect(), w.tests))
 }
 
-/// A function in place: its results, and the tests of its operators.
+/// Inlines a function: its results, and the tests of its operators.
 fn call(net: &mut Net, function: &Function, args: &[V]) -> Result<(Vec<V>, Vec<V>), Refused> {
     let mut values: IndexVec<Val, V> = IndexVec::new();
     let mut tests = Vec::new();

@@ -1,4 +1,4 @@
-//! Nodes of a graph, appended one by one, and the constants that they read.
+//! Nodes of a graph, appended one by one, and their constants.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
@@ -18,7 +18,7 @@ pub(crate) enum Elem {
 }
 
 impl Elem {
-    /// That of numbers.
+    /// The element type of numbers.
     pub(crate) fn num(precision: Precision) -> Self {
         match precision {
             Precision::F32 => Elem::F32,
@@ -26,7 +26,7 @@ impl Elem {
         }
     }
 
-    /// That of a type of the table.
+    /// The element type of a type in a program.
     pub(crate) fn of(dtype: DType, precision: Precision) -> Self {
         match dtype {
             DType::Bool => Elem::Bool,
@@ -72,7 +72,7 @@ pub(crate) struct V {
 }
 
 impl V {
-    /// Whether it has no element.
+    /// Whether it has no elements.
     pub(crate) fn is_empty(&self) -> bool {
         self.dims.contains(&0)
     }
@@ -115,11 +115,11 @@ impl Attr<'_> {
     }
 }
 
-/// Nodes of the graph that is written, and the constants of all.
+/// The nodes of the graph that is being written, and the constants of all graphs.
 #[derive(Debug, Default)]
 pub(crate) struct Net {
     nodes: Vec<Message>,
-    /// The names of what those nodes make.
+    /// The names of the results of these nodes.
     made: BTreeSet<Rc<str>>,
     constants: Vec<(Rc<str>, Message)>,
     /// The names that some node reads.
@@ -129,10 +129,10 @@ pub(crate) struct Net {
 }
 
 impl Net {
-    /// A value that no node makes.
+    /// A new value that is not the result of a node.
     pub(crate) fn fresh(&mut self, elem: Elem, dims: &[usize]) -> V {
         self.next += 1;
-        // No name of a program has such a sign.
+        // Names of programs do not contain this character.
         V { name: format!("%{}", self.next).into(), elem, dims: dims.to_vec() }
     }
 
@@ -161,12 +161,12 @@ impl Net {
         self.made.extend(results.iter().map(|r| Rc::clone(&r.name)));
     }
 
-    /// A node whose result is like its operand.
+    /// A node whose result has the type of its operand.
     pub(crate) fn map(&mut self, op: &str, x: &V) -> V {
         self.node(op, &[x], &[], x.elem, &x.dims)
     }
 
-    /// A node of two operands that broadcast, and whose elements are those of the result.
+    /// A node with two operands that broadcast, and with the element type of the operands.
     pub(crate) fn zip(&mut self, op: &str, a: &V, b: &V) -> V {
         let dims = broadcast(&a.dims, &b.dims);
         self.node(op, &[a, b], &[], a.elem, &dims)
@@ -178,15 +178,15 @@ impl Net {
         self.node(op, &[a, b], &[], Elem::Bool, &dims)
     }
 
-    /// A question about one operand.
+    /// A predicate of one operand.
     pub(crate) fn compare_one(&mut self, op: &str, x: &V) -> V {
         self.node(op, &[x], &[], Elem::Bool, &x.dims)
     }
 
-    /// Element by element `a` where the condition holds, else `b`.
+    /// For each element, `a` where the condition is true, else `b`.
     pub(crate) fn select(&mut self, cond: &V, a: &V, b: &V) -> V {
         if a.elem == Elem::Bool {
-            // ONNX Runtime chooses between anything but truth values.
+            // ONNX Runtime has no selection of truth values.
             let (is, not) = (self.zip("And", cond, a), self.map("Not", cond));
             let other = self.zip("And", &not, b);
             return self.zip("Or", &is, &other);
@@ -239,7 +239,7 @@ impl Net {
         self.node(op, &[x, &axes], &[Attr::Int("keepdims", i64::from(keep))], x.elem, &dims)
     }
 
-    /// Integers in one row.
+    /// A vector of integers.
     pub(crate) fn ints(&mut self, all: impl IntoIterator<Item = i64>) -> V {
         let all: Vec<i64> = all.into_iter().collect();
         let n = all.len();
@@ -256,7 +256,7 @@ impl Net {
         self.constant(elem, &[], elem.bytes(x))
     }
 
-    /// One element at all places.
+    /// A tensor with the same element everywhere.
     pub(crate) fn splat(&mut self, x: f64, elem: Elem, dims: &[usize]) -> V {
         if dims.contains(&0) {
             return self.constant(elem, dims, Vec::new());
@@ -287,13 +287,13 @@ impl Net {
         v
     }
 
-    /// Something that the nodes so far make, and none of `others`: else a copy.
+    /// A value that is a result of the nodes so far and none of `others`; otherwise a copy.
     pub(crate) fn own(&mut self, x: &V, others: &[V]) -> V {
         let is_free = self.made.contains(&x.name) && others.iter().all(|o| o.name != x.name);
         if is_free { x.clone() } else { self.map("Identity", x) }
     }
 
-    /// Writes another graph, which may read what there is so far.
+    /// Writes another graph, which may read all values so far.
     pub(crate) fn inside<T>(&mut self, write: impl FnOnce(&mut Self) -> T) -> (Vec<Message>, T) {
         let outside = (std::mem::take(&mut self.nodes), std::mem::take(&mut self.made));
         let result = write(self);
@@ -331,7 +331,7 @@ pub(crate) fn broadcast(a: &[usize], b: &[usize]) -> Vec<usize> {
     shape.map_or_else(|| a.to_vec(), |shape| shape.dims().to_vec())
 }
 
-/// The type of a value as the graph has it.
+/// The element type and the dimensions of a type in a program.
 pub(crate) fn of(ty: &Type, precision: Precision) -> (Elem, &[usize]) {
     (Elem::of(ty.dtype, precision), ty.shape.dims())
 }

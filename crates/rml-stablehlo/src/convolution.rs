@@ -1,7 +1,7 @@
 //! Convolutions and their two transposes.
 //!
-//! XLA has kernels for them in single precision, for results and gradients in their operand only without groups.
-//! Elsewhere its loops on cpus take tens of times longer than products of matrices, one for each element of a window
+//! XLA has kernels for them in single precision; for results and for gradients in the operand only without groups. In
+//! other cases its loops on CPUs take tens of times longer than products of matrices, one for each element of a window
 //! and each group.
 
 use rml_ir::Shape;
@@ -12,7 +12,7 @@ use super::product::{Axes, PRECISE, dot};
 use super::text::{Elem, Ssa, Text, Ty, array, edges, list};
 use super::windows::{flat, signed};
 
-/// A convolution, and the lengths of its operand's spatial axes, of a window, and how many windows there are.
+/// A convolution, with the lengths of its operand's spatial axes and of a window, and the number of windows.
 struct Sizes<'a> {
     conv: &'a Conv,
     lengths: &'a [usize],
@@ -30,7 +30,7 @@ fn has_kernel(conv: &Conv, x: &Ssa) -> bool {
     conv.groups == 1 && x.ty.elem == Elem::F32
 }
 
-/// `x [b.., n.., c]` with `kernel [k.., c / groups, f]`, to `shape`.
+/// `x [b.., n.., c]` with `kernel [k.., c / groups, f]`, with a result of `shape`.
 pub(super) fn conv(t: &mut Text, conv: &Conv, x: &Ssa, kernel: &Ssa, shape: &Shape) -> Ssa {
     if x.is_empty() || kernel.is_empty() {
         return t.splat(0.0, &Ty { elem: x.ty.elem, shape: shape.clone() });
@@ -44,7 +44,7 @@ pub(super) fn conv(t: &mut Text, conv: &Conv, x: &Ssa, kernel: &Ssa, shape: &Sha
     t.reshape(&out, shape.dims())
 }
 
-/// The gradient in `x`, of shape `shape`: of the result's gradient and the kernel.
+/// The gradient in `x`, of shape `shape`, from the result's gradient and the kernel.
 pub(super) fn conv_transpose(t: &mut Text, conv: &Conv, d: &Ssa, kernel: &Ssa, shape: &Shape) -> Ssa {
     if d.is_empty() || kernel.is_empty() {
         return t.splat(0.0, &Ty { elem: d.ty.elem, shape: shape.clone() });
@@ -59,7 +59,7 @@ pub(super) fn conv_transpose(t: &mut Text, conv: &Conv, d: &Ssa, kernel: &Ssa, s
     t.reshape(&out, shape.dims())
 }
 
-/// The gradient in the kernel, of shape `shape`: of `x` and the result's gradient.
+/// The gradient in the kernel, of shape `shape`, from `x` and the result's gradient.
 pub(super) fn conv_kernel(t: &mut Text, conv: &Conv, x: &Ssa, d: &Ssa, shape: &Shape) -> Ssa {
     if x.is_empty() || d.is_empty() {
         return t.splat(0.0, &Ty { elem: x.ty.elem, shape: shape.clone() });
@@ -73,15 +73,15 @@ pub(super) fn conv_kernel(t: &mut Text, conv: &Conv, x: &Ssa, d: &Ssa, shape: &S
     t.reshape(&out, shape.dims())
 }
 
-/// The attributes of XLA's convolution: those of each spatial axis, and how the axes of both operands and of the result
-/// are named, before and after the spatial ones.
+/// The attributes of XLA's convolution: those of each spatial axis, and the names of the axes of both operands and of
+/// the result, before and after the spatial axes.
 struct Slide {
     stride: Vec<usize>,
     padding: Vec<(i64, i64)>,
     spread: Vec<usize>,
     dilation: Vec<usize>,
     names: [[&'static str; 2]; 3],
-    /// The number of groups of whatever takes the place of examples.
+    /// The number of groups of the axis that has the role of the batch.
     groups: usize,
 }
 
@@ -108,7 +108,7 @@ impl Slide {
     }
 }
 
-/// By XLA's kernels.
+/// Convolutions by XLA's kernels.
 impl Sizes<'_> {
     fn strides(&self) -> Vec<usize> {
         self.conv.axes.iter().map(|a| a.stride).collect()
@@ -135,7 +135,7 @@ impl Sizes<'_> {
         slide.apply(t, x, kernel, &[&[x.dims()[0]], self.count, &[filters]].concat())
     }
 
-    /// The gradient is spread by the stride; the kernel is turned around, its channels and filters exchanged.
+    /// The gradient is dilated by the stride; the kernel is reversed, with its channels and filters exchanged.
     fn kernel_transpose(&self, t: &mut Text, d: &Ssa, kernel: &Ssa) -> Ssa {
         let rank = self.window.len();
         let turned = t.reverse(kernel, &(0..rank).collect::<Vec<_>>());
@@ -155,7 +155,7 @@ impl Sizes<'_> {
         slide.apply(t, d, &turned, &[&[d.dims()[0]], self.lengths, &[kernel.dims()[rank]]].concat())
     }
 
-    /// Examples are what is summed over, channels take their place.
+    /// The batch axis is summed over, so it has the role of channels, and channels have the role of the batch.
     fn kernel_kernel(&self, t: &mut Text, x: &Ssa, d: &Ssa) -> Ssa {
         let rank = self.window.len();
         let padding = self.conv.axes.iter().enumerate().map(|(i, a)| {
@@ -180,8 +180,8 @@ impl Sizes<'_> {
     }
 }
 
-/// Convolutions tap by tap: for each element of a window, the elements of the operand at that place are multiplied with
-/// the kernel's matrix for it, group by group.
+/// Convolutions tap by tap: for each element of a window, the elements of the operand at this position are multiplied
+/// by the kernel's matrix for it, group by group.
 impl Sizes<'_> {
     /// The elements of a window, row-major.
     fn taps(&self) -> Vec<Vec<usize>> {
@@ -190,7 +190,7 @@ impl Sizes<'_> {
         })
     }
 
-    /// How many windows there are in all.
+    /// The total number of windows.
     fn rows(&self, x: &Ssa) -> usize {
         x.dims()[0] * self.count.iter().product::<usize>()
     }
@@ -202,7 +202,7 @@ impl Sizes<'_> {
         t.pad(x, 0.0, &pads)
     }
 
-    /// One element of every window of what is padded, `[rows, groups, channels]`.
+    /// One element of every window of a padded operand, `[rows, groups, channels]`.
     fn taken(&self, t: &mut Text, padded: &Ssa, tap: &[usize]) -> Ssa {
         let mut x = padded.clone();
         for (i, axis) in self.conv.axes.iter().enumerate() {
@@ -252,7 +252,7 @@ impl Sizes<'_> {
         sum(t, terms)
     }
 
-    /// Zeros of the operand's size with one element of every window at its place.
+    /// Zeros of the operand's size with one element of every window at its position.
     fn placed(&self, t: &mut Text, parts: &Ssa, tap: &[usize]) -> Ssa {
         let mut pads = vec![(0, 0, 0); parts.dims().len()];
         for (i, axis) in self.conv.axes.iter().enumerate() {

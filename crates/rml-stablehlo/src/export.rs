@@ -1,4 +1,4 @@
-//! Models: one module with names, and what states start with.
+//! Models: one module with named arguments and results, and with the start values of states.
 
 use std::fmt::Write as _;
 
@@ -8,9 +8,9 @@ use rml_ir::Precision;
 use crate::routine::Writer;
 use crate::text::{Elem, Ssa, Text, Ty, list};
 
-/// The text of a module. Its function `main` takes the inputs and states, and gives the outputs and what the states
-/// become; `start` gives the states that a first call takes. Names stand where those of JAX stand, and with types in
-/// comments under `note`.
+/// The text of a module. Its function `main` takes the inputs and states, and returns the outputs and the next states;
+/// `start` returns the states for the first call. Names are in the attributes that JAX uses, and in comments with types
+/// under `note`.
 pub fn export(model: &Model, note: &str) -> String {
     let routine = &model.routine;
     let mut w = Writer::new(routine);
@@ -78,11 +78,11 @@ fn function(name: &str, head: &[String], results: &[Ssa], names: &[&str], t: Tex
 }
 
 fn say(said: &mut String, which: &str, name: &str, ty: &Ty, doc: &str) {
-    // Writing to a string does not fail.
+    // Writing to a string cannot fail.
     let _ = writeln!(said, "// {which} {name}: {ty} ({doc})");
 }
 
-/// A name as MLIR reads it.
+/// A name in the syntax of MLIR.
 fn symbol(name: &str) -> String {
     name.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '_' }).collect()
 }

@@ -2,7 +2,7 @@
 
 use super::text::{Elem, Ssa, Text, Ty, array};
 
-/// Pairs of two such numbers.
+/// The element type of complex numbers made of these real ones.
 fn complex(elem: Elem) -> Elem {
     if elem == Elem::F64 { Elem::C128 } else { Elem::C64 }
 }
@@ -26,7 +26,7 @@ pub(super) fn rfft(t: &mut Text, x: &Ssa) -> Ssa {
     t.concat(&parts, axis + 1)
 }
 
-/// The numbers of the frequencies.
+/// The inverse transform.
 pub(super) fn irfft(t: &mut Text, n: usize, y: &Ssa) -> Ssa {
     let (elem, last) = (y.ty.elem, y.dims().len() - 1);
     let dims = y.dims()[..last].to_vec();
@@ -34,7 +34,7 @@ pub(super) fn irfft(t: &mut Text, n: usize, y: &Ssa) -> Ssa {
         let part = t.slice_axis(y, last, part, 1, 1);
         t.reshape(&part, &dims)
     });
-    // What does not count is 0: libraries differ in whether they read it.
+    // Unused parts are set to 0: libraries differ in whether they read them.
     let at = t.iota(&Ty::new(Elem::I64, &dims), last - 1);
     let first = t.compare_to(rml_ir::op::Compare::Eq, &at, 0.0);
     let own = if n.is_multiple_of(2) {

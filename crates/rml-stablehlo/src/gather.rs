@@ -1,10 +1,10 @@
-//! Entries at int positions that come with the data.
+//! Operators with integer positions that are data.
 
 use rml_ir::Shape;
 
 use super::text::{Elem, Ssa, Text, Ty, array, list};
 
-/// `x [l.., n, r..]` at `i [s..]`; positions outside give anything.
+/// `x [l.., n, r..]` at `i [s..]`; positions outside select arbitrary elements.
 pub(super) fn gather(t: &mut Text, axis: usize, x: &Ssa, i: &Ssa, shape: &Shape) -> Ssa {
     let ty = Ty { elem: x.ty.elem, shape: shape.clone() };
     if x.is_empty() {
@@ -22,17 +22,17 @@ pub(super) fn gather(t: &mut Text, axis: usize, x: &Ssa, i: &Ssa, shape: &Shape)
     t.op_attr("gather", &[x, i], &attributes, ty)
 }
 
-/// The axes before `axis` and those behind the `rank` axes that stand in its place.
+/// The axes before `axis`, and those after the `rank` axes that replace it.
 fn around(axis: usize, rank: usize, all: usize) -> Vec<usize> {
     (0..axis).chain(axis + rank..all).collect()
 }
 
-/// A list of axes of an attribute, which is left out where it is empty.
+/// A list of axes as an attribute, omitted if it is empty.
 fn field(name: &str, axes: &[usize]) -> String {
     if axes.is_empty() { String::new() } else { format!("{name} = [{}], ", list(axes)) }
 }
 
-/// Zeros of `shape` with `d` added at the positions `i`; positions outside add nothing.
+/// Zeros of `shape` with `d` added at the positions `i`; positions outside are ignored.
 pub(super) fn scatter_add(t: &mut Text, shape: &Shape, axis: usize, i: &Ssa, d: &Ssa) -> Ssa {
     let ty = Ty { elem: d.ty.elem, shape: shape.clone() };
     let zeros = t.splat(0.0, &ty);

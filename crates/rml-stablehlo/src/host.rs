@@ -1,24 +1,24 @@
-//! Values that the host computes before a call: normal random numbers, whose bits come from portable functions that no
-//! device has, and all that their keys and ticks depend on.
+//! Values that the host computes before a call: normal random numbers, whose bits come from portable functions that
+//! devices lack, and the keys and ticks on which they depend.
 
 use rml_backend::{Function, Kind, Val};
 use rml_base::IndexVec;
 use rml_ir::Value;
 use rml_ir::op::{EvalError, Op, eval};
 
-/// The normal draws of a function with at least one number.
+/// The normal draws of a function that have at least one number.
 #[derive(Clone, Debug, Default)]
 pub struct Drawn {
     /// The draws.
     values: Vec<Val>,
-    /// The values that are computed for them, in order, they included; no inputs.
+    /// The values to compute for the draws, in order, including the draws; without inputs.
     steps: Vec<Val>,
-    /// The inputs that they depend on.
+    /// The inputs on which they depend.
     inputs: Vec<Val>,
 }
 
 impl Drawn {
-    /// Those of that function.
+    /// The draws of a function.
     pub(super) fn of(function: &Function) -> Self {
         let drawn = |x: &Val| {
             let def = &function.values[*x];
@@ -44,15 +44,15 @@ impl Drawn {
         &self.values
     }
 
-    /// The inputs that they depend on.
+    /// The inputs on which they depend.
     pub fn inputs(&self) -> &[Val] {
         &self.inputs
     }
 
-    /// Computes the draws, for the values of [`inputs`](Self::inputs).
+    /// Computes the draws from the values of [`inputs`](Self::inputs).
     ///
     /// # Errors
-    /// If an operator that a key or tick depends on has no result.
+    /// An operator on which a key or tick depends fails.
     pub fn compute(&self, function: &Function, inputs: Vec<Value>) -> Result<Vec<Value>, EvalError> {
         let mut found: IndexVec<Val, Option<Value>> = IndexVec::filled(None, function.values.len());
         self.inputs.iter().zip(inputs).for_each(|(&x, value)| found[x] = Some(value));

@@ -1,8 +1,8 @@
-//! Integers: division, and tests for results that may not fit or positions that may be outside.
+//! Integers: division, and tests for overflow and for positions outside of an axis.
 //!
-//! A test is a truth value that is true wherever the operator has no result; it may be true elsewhere. Sums and
-//! products are estimated in double precision against 2^62, half of what fits, which leaves room for every rounding
-//! error on the way.
+//! A test is a truth value that is true whenever the operator fails; it may be true in other cases, too. Sums and
+//! products are estimated in double precision and compared with 2^62, half of the range, which leaves enough margin for
+//! rounding errors.
 
 use rml_ir::op::{Binary, Compare, Op, Reduction, Unary};
 use rml_ir::{DType, Type};
@@ -12,7 +12,7 @@ use super::text::{Elem, Ssa, Text};
 /// 2^62.
 const LIMIT: f64 = 4_611_686_018_427_387_904.0;
 
-/// `b` with 1 in the place of 0, and where it is 0.
+/// `b` with 1 in place of 0, and the mask of zeros.
 fn divisor(t: &mut Text, b: &Ssa) -> (Ssa, Ssa) {
     let none = t.compare_to(Compare::Eq, b, 0.0);
     let one = t.int(1, &b.ty);
@@ -46,7 +46,7 @@ fn size(t: &mut Text, x: &Ssa) -> Ssa {
     t.map("abs", &x)
 }
 
-/// Whether any estimate is not below the limit; NaN is not.
+/// Whether any estimate is not below the limit, or is NaN.
 fn reaches_limit(t: &mut Text, estimate: &Ssa) -> Ssa {
     let below = t.compare_to(Compare::Lt, estimate, LIMIT);
     let above = t.map("not", &below);
@@ -62,7 +62,7 @@ fn outside(t: &mut Text, positions: &Ssa, n: usize) -> Ssa {
     t.any(&either)
 }
 
-/// The tests of an operator, as scalars; none where it always has a result.
+/// The tests of an operator, as scalars; none if it cannot fail.
 pub(super) fn suspicion(t: &mut Text, op: &Op, args: &[&Ssa], result: &Type) -> Vec<Ssa> {
     match (op, args) {
         (Op::Gather { axis }, [x, i]) => vec![outside(t, i, x.dims()[*axis])],
@@ -75,7 +75,7 @@ pub(super) fn suspicion(t: &mut Text, op: &Op, args: &[&Ssa], result: &Type) -> 
     }
 }
 
-/// The test for integers that do not fit.
+/// The test for integer overflow.
 fn overflow(t: &mut Text, op: &Op, args: &[&Ssa], result: &Type) -> Option<Ssa> {
     if result.dtype != DType::Int || args.iter().any(|x| x.is_empty()) {
         return None;
@@ -96,7 +96,8 @@ fn overflow(t: &mut Text, op: &Op, args: &[&Ssa], result: &Type) -> Option<Ssa> 
         }
         Op::Reduce(Reduction::Sum, _) | Op::SumTo { .. } | Op::CumSum { .. } => Some(total(t, args[0])),
         Op::ScatterAdd { .. } => Some(total(t, args[1])),
-        // They choose, move or count, the remainder is smaller than the divisor, or their results are no ints.
+        // These choose, move or count, have a remainder smaller than the divisor, or have results that are not
+        // integers.
         Op::Copy | Op::StopGradient | Op::Not | Op::Unary(_) | Op::Convert(_) | Op::Compare(_) => None,
         Op::Binary(
             Binary::Mod | Binary::Pow | Binary::Minimum | Binary::Maximum | Binary::Atan2 | Binary::LogAddExp,
@@ -114,7 +115,7 @@ fn overflow(t: &mut Text, op: &Op, args: &[&Ssa], result: &Type) -> Option<Ssa> 
     }
 }
 
-/// Whether sizes add up to the limit.
+/// Whether the sum of sizes reaches the limit.
 fn total(t: &mut Text, x: &Ssa) -> Ssa {
     let sizes = size(t, x);
     let axes: Vec<usize> = (0..x.dims().len()).collect();

@@ -20,8 +20,8 @@ pub(super) fn stack(t: &mut Text, axis: usize, args: &[&Ssa]) -> Ssa {
     t.concat(&parts, axis)
 }
 
-/// The positions that an entry of an index list picks, in rising order: the first position, how many, their distance,
-/// and whether they are taken backwards.
+/// The positions that an entry of an index list selects, in ascending order: the first position, their number, their
+/// distance, and whether the result is reversed.
 struct Rising {
     first: usize,
     len: usize,
@@ -61,7 +61,7 @@ pub(super) fn index(t: &mut Text, items: &[AxisIndex], x: &Ssa, shape: &Shape) -
     t.reshape(&turned, shape.dims())
 }
 
-/// Zeros with the operand at the places that `items` picks.
+/// Zeros with the operand at the places that `items` selects.
 pub(super) fn unindex(t: &mut Text, shape: &Shape, items: &[AxisIndex], x: &Ssa) -> Ssa {
     if x.is_empty() {
         return t.splat(0.0, &Ty { elem: x.ty.elem, shape: shape.clone() });
@@ -79,7 +79,7 @@ pub(super) fn unindex(t: &mut Text, shape: &Shape, items: &[AxisIndex], x: &Ssa)
     t.pad(&turned, 0.0, &pads)
 }
 
-/// Rows of zeros with a 1 at the operand's position, if it has one.
+/// Rows of zeros with a 1 at the operand's position, if it is within the row.
 pub(super) fn one_hot(t: &mut Text, classes: usize, x: &Ssa, num: Elem) -> Ssa {
     let dims: Vec<usize> = x.dims().iter().copied().chain([classes]).collect();
     let axes: Vec<usize> = (0..x.dims().len()).collect();

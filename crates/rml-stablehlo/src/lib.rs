@@ -1,13 +1,14 @@
-//! From tensor functions to the text of StableHLO.
+//! Writes tensor functions as text of StableHLO.
 //!
-//! [`lower()`] writes one module with the function `main`: its parameters are the [`Lowered::args`], its results the
-//! elements of values that are computed ([`Output::Computed`]), and last, where an operator may have no result, a truth
-//! value that says whether one is suspected. Values without elements never leave the module: they are constants in it,
-//! and host values outside.
+//! [`lower()`] writes one module with the function `main`. Its parameters are the [`Lowered::args`]. Its results are
+//! the computed values with elements ([`Output::Computed`]), followed by a truth value for a suspected error, if an
+//! operator may fail. Values without elements are never parameters or results: they are constants in the module, and
+//! host values outside.
 //!
 //! [`lower_routine`] writes a whole routine as one module, and [`export()`] one with names, for other tools.
 //!
-//! Every operator has a place in `operator`; the match is exhaustive, so that a new one does not compile before it has.
+//! Every operator has an entry in `operator`; the match is exhaustive, so a new operator does not compile without an
+//! entry.
 
 use rml_backend::{Function, Kind, Val};
 use rml_base::IndexVec;
@@ -37,10 +38,10 @@ pub use host::Drawn;
 pub use routine::{Given, Module, lower_routine};
 use text::{Elem, Ssa, Text, Ty, list};
 
-/// The message of a panic that only a function that does not verify can cause.
+/// The message of a panic that only an invalid function can cause.
 const CHECKED: &str = "functions satisfy B1 to B3";
 
-/// Constants of more elements are parameters, which are uploaded once, and not part of the text.
+/// The most elements of a constant in the text; larger constants are parameters, which are uploaded once.
 const INLINE: usize = 256;
 
 /// The value of a parameter of the module.
@@ -54,14 +55,14 @@ pub enum Arg {
     Drawn(Val),
 }
 
-/// Where a result of the function comes from.
+/// The origin of a result of the function.
 #[derive(Clone, Debug)]
 pub enum Output {
-    /// It is that result of the module.
+    /// This result of the module.
     Computed(usize),
-    /// It is an argument.
+    /// This argument.
     Input(Val),
-    /// It is a constant of the function, or has no element.
+    /// A constant of the function, or a value without elements.
     Known(Value),
 }
 
@@ -74,9 +75,9 @@ pub struct Lowered {
     pub args: Vec<Arg>,
     /// The results of the function.
     pub outputs: Vec<Output>,
-    /// How many results of the function the module computes.
+    /// The number of the function's results that the module computes.
     pub computed: usize,
-    /// Whether the module has the truth value of suspicion as one more result.
+    /// Whether the module has another result that tells whether an error is suspected.
     pub tested: bool,
     /// The random numbers that the host draws before the call.
     pub drawn: Drawn,
@@ -110,7 +111,7 @@ pub fn lower(function: &Function) -> Lowered {
     Lowered { text, args, outputs, computed: computed.len(), tested, drawn }
 }
 
-/// Inputs that are used and have elements, large constants, and what the host draws.
+/// The parameters: inputs that are used and have elements, large constants, and values that the host draws.
 fn parameters(function: &Function, drawn: &Drawn) -> Vec<Arg> {
     let mut used = IndexVec::filled(false, function.values.len());
     for def in &function.values {
@@ -130,7 +131,7 @@ fn parameters(function: &Function, drawn: &Drawn) -> Vec<Arg> {
     args
 }
 
-/// Where each result comes from, and the values that the module returns.
+/// The origin of each result, and the values that the module returns.
 fn outputs(function: &Function) -> (Vec<Output>, Vec<Val>) {
     let mut computed: Vec<Val> = Vec::new();
     let output = |&x: &Val| {
@@ -151,7 +152,7 @@ fn outputs(function: &Function) -> (Vec<Output>, Vec<Val>) {
     (function.results.iter().map(output).collect(), computed)
 }
 
-/// Writes all values; the test of all operators that may have no result, if there is one.
+/// Writes all values. Returns the test of all operators that may fail, if there is one.
 fn body(t: &mut Text, function: &Function, values: &mut IndexVec<Val, Option<Ssa>>) -> Option<Ssa> {
     let mut tests = Vec::new();
     for (x, def) in function.values.iter_enumerated() {
@@ -177,7 +178,7 @@ fn body(t: &mut Text, function: &Function, values: &mut IndexVec<Val, Option<Ssa
     tests.into_iter().reduce(|a, b| t.zip("or", &a, &b))
 }
 
-/// An operator whose result has elements; `num` is how numbers are stored.
+/// An operator whose result has elements; `num` is the element type of numbers.
 fn operator(t: &mut Text, op: &Op, args: &[&Ssa], ty: &Type, num: Elem) -> Ssa {
     let (x, shape) = (args[0], &ty.shape);
     match op {
@@ -229,7 +230,7 @@ fn operator(t: &mut Text, op: &Op, args: &[&Ssa], ty: &Type, num: Elem) -> Ssa {
     }
 }
 
-/// A pointwise operator whose operands have one shape.
+/// A pointwise operator; its operands are broadcast to one shape.
 fn broadcast(t: &mut Text, op: &Op, args: &[Ssa]) -> Ssa {
     match (op, args) {
         (Op::Binary(f), [a, b]) => pointwise::binary(t, *f, a, b),

@@ -5,8 +5,8 @@ use rml_ir::op::Compare;
 use super::reduce::position;
 use super::text::{Elem, Ssa, Text, Ty};
 
-/// The lower triangular factors. What the operation leaves above the diagonal is not said, nor what becomes of the rest
-/// of a matrix that is not positive definite.
+/// The lower triangular factors. The operation does not specify the elements above the diagonal, or the elements for a
+/// matrix that is not positive definite.
 pub(super) fn cholesky(t: &mut Text, x: &Ssa) -> Ssa {
     let rank = x.dims().len();
     let made = t.op_attr("cholesky", &[x], "lower = true", x.ty.clone());
@@ -22,7 +22,7 @@ pub(super) fn cholesky(t: &mut Text, x: &Ssa) -> Ssa {
     t.select(&odd, &nan, &lower)
 }
 
-/// The solutions: a loop makes the left part of `[a b]` the unit matrix, column by column.
+/// The solutions: a loop turns the left part of `[a b]` into the identity matrix, column by column.
 pub(super) fn solve(t: &mut Text, a: &Ssa, b: &Ssa) -> Ssa {
     let n = a.dims()[a.dims().len() - 1];
     let stack = a.ty.shape.len() / (n * n);
@@ -45,8 +45,8 @@ pub(super) fn solve(t: &mut Text, a: &Ssa, b: &Ssa) -> Ssa {
     t.reshape(&solved, b.dims())
 }
 
-/// Column `k` of each matrix becomes that of the unit matrix. The pivot is the first of the largest elements from row
-/// `k` on.
+/// Turns column `k` of each matrix into that of the identity matrix. The pivot is the first of the largest elements
+/// from row `k` on.
 fn eliminated(t: &mut Text, k: &Ssa, all: &Ssa) -> Ssa {
     let dims = all.dims().to_vec();
     let places = all.ty.with(Elem::I64);
@@ -78,7 +78,7 @@ fn eliminated(t: &mut Text, k: &Ssa, all: &Ssa) -> Ssa {
     t.select(&in_row, &scaled, &rest)
 }
 
-/// The one element along an axis for which the condition holds.
+/// The single element along an axis where the condition is true.
 fn chosen(t: &mut Text, holds: &Ssa, x: &Ssa, axis: usize) -> Ssa {
     let zero = t.splat(0.0, &x.ty);
     let one = t.select(holds, x, &zero);

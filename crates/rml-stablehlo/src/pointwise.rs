@@ -32,7 +32,7 @@ pub(super) fn unary(t: &mut Text, f: Unary, x: &Ssa) -> Ssa {
     }
 }
 
-/// To another element type; `num` is how numbers are stored.
+/// Converts to another element type; `num` is the element type of numbers.
 pub(super) fn convert(t: &mut Text, to: DType, x: &Ssa, num: Elem) -> Ssa {
     match to {
         DType::Num => t.convert(x, num),
@@ -79,14 +79,14 @@ fn softplus(t: &mut Text, x: &Ssa) -> Ssa {
     t.zip("add", &above, &rest)
 }
 
-/// A function of operands whose subnormal numbers are taken for zeros. XLA takes them for neither in parts of `power`
-/// and `atan2`: the logarithm of one would be neither that of the number nor that of 0.
+/// A function of operands whose subnormal numbers are replaced by zeros. In parts of `power` and `atan2`, XLA treats
+/// subnormal numbers inconsistently: their logarithm would be neither that of the number nor that of 0.
 fn of_normal(t: &mut Text, name: &str, a: &Ssa, b: &Ssa) -> Ssa {
     let (a, b) = (normal(t, a), normal(t, b));
     t.zip(name, &a, &b)
 }
 
-/// `x` with zeros of their sign for its subnormal numbers.
+/// `x` with its subnormal numbers replaced by zeros of the same sign.
 fn normal(t: &mut Text, x: &Ssa) -> Ssa {
     let least = if x.ty.elem == Elem::F32 { f64::from(f32::MIN_POSITIVE) } else { f64::MIN_POSITIVE };
     let size = t.map("abs", x);
@@ -115,7 +115,7 @@ pub(super) fn binary(t: &mut Text, f: Binary, a: &Ssa, b: &Ssa) -> Ssa {
     }
 }
 
-/// `max(a, b) + log(1 + exp(-|a - b|))`, where equal operands, infinite ones too, have no distance.
+/// `max(a, b) + log(1 + exp(-|a - b|))`, where the distance of equal operands, also infinite ones, is 0.
 fn logaddexp(t: &mut Text, a: &Ssa, b: &Ssa) -> Ssa {
     let most = t.zip("maximum", a, b);
     let difference = t.zip("subtract", a, b);
@@ -128,7 +128,7 @@ fn logaddexp(t: &mut Text, a: &Ssa, b: &Ssa) -> Ssa {
     t.zip("add", &most, &rest)
 }
 
-/// The remainder with the sign of the divisor, also where it is 0.
+/// The remainder with the sign of the divisor, also if it is 0.
 fn modulo(t: &mut Text, a: &Ssa, b: &Ssa) -> Ssa {
     let rest = t.zip("remainder", a, b);
     let (low, high) = (t.compare_to(Compare::Lt, &rest, 0.0), t.compare_to(Compare::Lt, b, 0.0));
@@ -141,7 +141,7 @@ fn modulo(t: &mut Text, a: &Ssa, b: &Ssa) -> Ssa {
     t.select(&none, &zero, &kept)
 }
 
-/// `x` above the lower and below the upper bound, all of one shape.
+/// `x` limited to the lower and the upper bound, all of one shape.
 pub(super) fn clip(t: &mut Text, x: &Ssa, lo: &Ssa, hi: &Ssa) -> Ssa {
     let above = t.zip("maximum", x, lo);
     t.zip("minimum", &above, hi)

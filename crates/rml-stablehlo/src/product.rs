@@ -6,19 +6,19 @@ use rml_ir::op::Einsum;
 use super::CHECKED;
 use super::text::{Ssa, Text, Ty, list};
 
-/// Full precision of both operands, which some devices would give up for speed.
+/// The full precision of both operands, which some devices would otherwise reduce for speed.
 pub(super) const PRECISE: &str =
     "precision_config = [#stablehlo<precision HIGHEST>, #stablehlo<precision HIGHEST>]";
 
-/// A product over at most that many elements takes less time than the call of a kernel for products.
+/// A product over at most this many elements takes less time than a call of a kernel for products.
 const FEW: usize = 4;
 
-/// A weighted sum is worth such a call from that many rows, columns and elements on.
+/// The least number of rows, columns and elements at which a weighted sum is worth such a call.
 const ROWS: usize = 16;
 const COLUMNS: usize = 64;
 const LARGE: usize = 4096;
 
-/// Pairs of axes, of the left and of the right operand.
+/// Pairs of axes, one of the left and one of the right operand.
 #[derive(Default)]
 pub(super) struct Axes {
     left: Vec<usize>,
@@ -31,8 +31,8 @@ impl Axes {
     }
 }
 
-/// The contraction over the axes `inner`, one product for each element of the axes `stack`. Axes of the result: the
-/// stack, those only of `a`, those only of `b`.
+/// The contraction over the axes `inner`, with one product for each element of the axes `stack`. The axes of the result
+/// are the stack, those only in `a`, and those only in `b`.
 pub(super) fn dot(t: &mut Text, a: &Ssa, b: &Ssa, stack: &Axes, inner: &Axes) -> Ssa {
     let own = |x: &Ssa, stack: &[usize], inner: &[usize]| -> Vec<usize> {
         let free = (0..x.dims().len()).filter(|i| !stack.contains(i) && !inner.contains(i));
@@ -68,9 +68,9 @@ pub(super) fn dot(t: &mut Text, a: &Ssa, b: &Ssa, stack: &Axes, inner: &Axes) ->
     general(t, a, b, stack, inner, ty)
 }
 
-/// The contraction with the operands in the other order. A compiler copies the left operand where its neighbours along
-/// the inner axes are not neighbours in memory, so that should be the smaller one. The barrier keeps it from turning
-/// the product back.
+/// The contraction with the operands exchanged. A compiler copies the left operand if its elements along the inner axes
+/// are not adjacent in memory, so the smaller operand should be on the left. The barrier prevents the compiler from
+/// exchanging them back.
 fn swapped(t: &mut Text, a: &Ssa, b: &Ssa, inner: &Axes) -> Ssa {
     let product = dot(t, b, a, &Axes::default(), &Axes::new(&inner.right, &inner.left));
     let product = t.op("optimization_barrier", &[&product], product.ty.clone());
@@ -78,7 +78,7 @@ fn swapped(t: &mut Text, a: &Ssa, b: &Ssa, inner: &Axes) -> Ssa {
     t.transpose(&product, &(columns..all).chain(0..columns).collect::<Vec<_>>())
 }
 
-/// Whether neighbours along these axes are not neighbours in memory.
+/// Whether elements along these axes are not adjacent in memory.
 fn walks_columns(x: &Ssa, axes: &[usize]) -> bool {
     axes.last().is_some_and(|last| last + 1 < x.dims().len())
 }
@@ -89,9 +89,9 @@ pub(super) fn is_worth_it(n: usize, x: &Ssa) -> bool {
     n >= ROWS && all >= LARGE && all / n >= COLUMNS
 }
 
-/// The sum of `x` over axes, each element times that of `weights`, which has these axes alone. A compiler computes a
-/// product of one row column by column, together with what makes `x`; for one of two rows it calls a kernel, which
-/// reads `x` row by row. So there are two equal rows.
+/// The sum of `x` over axes, weighted by `weights`, which has only these axes. A compiler computes a product of one row
+/// column by column, fused with the computation of `x`; for two rows it calls a kernel, which reads `x` row by row. So
+/// the weights are used as two equal rows.
 pub(super) fn weighted(t: &mut Text, weights: &Ssa, x: &Ssa, axes: &[usize]) -> Ssa {
     let dims: Vec<usize> = std::iter::once(2).chain(weights.dims().iter().copied()).collect();
     let own: Vec<usize> = (1..dims.len()).collect();
@@ -120,7 +120,7 @@ fn outer(t: &mut Text, (a, left): (&Ssa, usize), (b, right): (&Ssa, usize), ty: 
     terms.into_iter().reduce(|sum, term| t.zip("add", &sum, &term)).expect(CHECKED)
 }
 
-/// The contraction as the operation of the language.
+/// The contraction as a `dot_general` operation.
 fn general(t: &mut Text, a: &Ssa, b: &Ssa, stack: &Axes, inner: &Axes, ty: Ty) -> Ssa {
     let attributes = format!(
         "dot_dimension_numbers = #stablehlo.dot<lhs_batching_dimensions = [{}], rhs_batching_dimensions = [{}], \
@@ -202,7 +202,7 @@ pub(super) fn einsum(t: &mut Text, labels: &Einsum, args: &[&Ssa], shape: &Shape
     t.transpose(&found.x, &found.places(result))
 }
 
-/// Two operands whose axes are all shared or in the result.
+/// Contracts two operands whose axes are all shared or in the result.
 fn pair(t: &mut Text, result: &[char], a: &Labelled, b: &Labelled) -> Labelled {
     let shared = |kept: bool| -> Vec<char> {
         let fits = |l: &&char| b.labels.contains(l) && result.contains(l) == kept;

@@ -1,4 +1,4 @@
-//! Uniform random numbers, bit by bit those of the reference: Philox4x32-10 in integers, and one rounding at the end.
+//! Uniform random numbers with the bits of the reference: Philox4x32-10 in integers, and a single rounding at the end.
 
 use rml_ir::Shape;
 
@@ -43,7 +43,7 @@ fn philox(t: &mut Text, counter: [Ssa; 4], key: [Ssa; 2]) -> [Ssa; 4] {
     c
 }
 
-/// A number in `0.0..1.0` of two words, in double precision.
+/// A number in `0.0..1.0` from two words, in double precision.
 fn unit(t: &mut Text, low: &Ssa, high: &Ssa) -> Ssa {
     let (low, high) = (t.convert(low, Elem::U64), t.convert(high, Elem::U64));
     let (thirty_two, eleven) = (t.unsigned(32, &low.ty), t.unsigned(11, &low.ty));
@@ -55,7 +55,7 @@ fn unit(t: &mut Text, low: &Ssa, high: &Ssa) -> Ssa {
     t.zip("multiply", &whole, &step)
 }
 
-/// For each block of two numbers, a pair of uniform ones in double precision.
+/// For each block of two numbers, a pair of uniform numbers in double precision.
 fn pairs(t: &mut Text, args: &[&Ssa], blocks: usize) -> [Ssa; 2] {
     let blocks = Ty::new(Elem::U64, &[blocks]);
     let words = |t: &mut Text, x: &Ssa| {
@@ -75,7 +75,7 @@ fn pairs(t: &mut Text, args: &[&Ssa], blocks: usize) -> [Ssa; 2] {
     [unit(t, &a, &b), unit(t, &c, &d)]
 }
 
-/// The numbers of pairs, one after the other, cut to as many as are wanted.
+/// The numbers of pairs in order, cut to `n` elements.
 fn laid(t: &mut Text, pair: &[Ssa; 2], n: usize) -> Ssa {
     let blocks = pair[0].dims()[0];
     let columns = [&pair[0], &pair[1]].map(|x| t.reshape(x, &[blocks, 1]));
@@ -84,7 +84,7 @@ fn laid(t: &mut Text, pair: &[Ssa; 2], n: usize) -> Ssa {
     t.slice_axis(&all, 0, 0, n, 1)
 }
 
-/// The draw of `(key, tick)`, or of a key at tick 0; at least one number.
+/// The draw of `(key, tick)`, or of a key at tick 0; with at least one number.
 pub(super) fn uniform(t: &mut Text, args: &[&Ssa], shape: &Shape, num: Elem) -> Ssa {
     let pair = pairs(t, args, shape.len().div_ceil(2));
     let drawn = laid(t, &pair, shape.len());
@@ -94,7 +94,7 @@ pub(super) fn uniform(t: &mut Text, args: &[&Ssa], shape: &Shape, num: Elem) -> 
     t.reshape(&inside, shape.dims())
 }
 
-/// The normal draw, where the functions of the device are good enough: Box and Muller's transformation of each pair.
+/// The normal draw, for devices whose functions are precise enough: the Box-Muller transformation of each pair.
 pub(super) fn normal(t: &mut Text, args: &[&Ssa], shape: &Shape, num: Elem) -> Ssa {
     let [u, v] = pairs(t, args, shape.len().div_ceil(2));
     let (one, minus) = (t.splat(1.0, &u.ty), t.splat(-2.0, &u.ty));

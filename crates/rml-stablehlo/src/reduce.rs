@@ -17,7 +17,7 @@ fn reduced(axis: Option<usize>, x: &Ssa) -> Ty {
     Ty { elem: x.ty.elem, shape: kept }
 }
 
-/// Folds an axis, which it drops, or all elements.
+/// Reduces an axis, which is dropped, or all elements.
 pub(super) fn reduce(t: &mut Text, by: Reduction, axis: Option<usize>, x: &Ssa) -> Ssa {
     match by {
         Reduction::Sum => sum(t, axis, x),
@@ -33,7 +33,7 @@ pub(super) fn reduce(t: &mut Text, by: Reduction, axis: Option<usize>, x: &Ssa) 
     }
 }
 
-/// Sum; 0 of nothing.
+/// The sum; 0 for no elements.
 fn sum(t: &mut Text, axis: Option<usize>, x: &Ssa) -> Ssa {
     if x.is_empty() {
         return t.splat(0.0, &reduced(axis, x));
@@ -41,7 +41,7 @@ fn sum(t: &mut Text, axis: Option<usize>, x: &Ssa) -> Ssa {
     t.sum(x, &axes(axis, x))
 }
 
-/// Mean; NaN of nothing.
+/// The mean; NaN for no elements.
 #[allow(clippy::cast_precision_loss, reason = "sizes are far below 2^53")]
 pub(super) fn mean(t: &mut Text, axis: Option<usize>, x: &Ssa) -> Ssa {
     let ty = reduced(axis, x);
@@ -53,7 +53,7 @@ pub(super) fn mean(t: &mut Text, axis: Option<usize>, x: &Ssa) -> Ssa {
     t.zip("divide", &sum, &n)
 }
 
-/// Product; 1 of nothing.
+/// The product; 1 for no elements.
 fn prod(t: &mut Text, axis: Option<usize>, x: &Ssa) -> Ssa {
     if x.is_empty() {
         return t.splat(1.0, &reduced(axis, x));
@@ -62,8 +62,8 @@ fn prod(t: &mut Text, axis: Option<usize>, x: &Ssa) -> Ssa {
     t.reduce("multiply", x, &init, &axes(axis, x))
 }
 
-/// The logarithm of the sum of exponentials; -inf of nothing. The largest element is subtracted first, unless it is
-/// infinite.
+/// The logarithm of the sum of exponentials; -inf for no elements. The largest element is subtracted first, unless it
+/// is infinite.
 fn logsumexp(t: &mut Text, axis: Option<usize>, x: &Ssa) -> Ssa {
     let ty = reduced(axis, x);
     if x.is_empty() {
@@ -84,7 +84,7 @@ fn logsumexp(t: &mut Text, axis: Option<usize>, x: &Ssa) -> Ssa {
     t.zip("add", &log, &shift)
 }
 
-/// Where a search for the largest (or smallest) element starts.
+/// The start value of a search for the largest (or smallest) element.
 fn start(t: &mut Text, largest: bool, ty: &Ty) -> Ssa {
     match (ty.elem == Elem::I64, largest) {
         (true, true) => t.int(i64::MIN, ty),
@@ -94,7 +94,7 @@ fn start(t: &mut Text, largest: bool, ty: &Ty) -> Ssa {
     }
 }
 
-/// Largest or smallest element; NaN wins.
+/// The largest or smallest element; NaN if one is NaN.
 pub(super) fn extreme(t: &mut Text, axis: Option<usize>, x: &Ssa, largest: bool) -> Ssa {
     if x.is_empty() {
         return start(t, largest, &reduced(axis, x));
@@ -103,7 +103,7 @@ pub(super) fn extreme(t: &mut Text, axis: Option<usize>, x: &Ssa, largest: bool)
     t.reduce(if largest { "maximum" } else { "minimum" }, x, &init, &axes(axis, x))
 }
 
-/// Position of the first largest or smallest element; NaN wins.
+/// The position of the first largest or smallest element; the first NaN if there is one.
 pub(super) fn position(t: &mut Text, axis: Option<usize>, x: &Ssa, largest: bool) -> Ssa {
     let ty = reduced(axis, x).with(Elem::I64);
     if x.is_empty() {
@@ -125,8 +125,8 @@ pub(super) fn position(t: &mut Text, axis: Option<usize>, x: &Ssa, largest: bool
     t.ops("reduce", &[&x, &positions, &init[0], &init[1]], &region, &attributes, &types).remove(1)
 }
 
-/// Whether the candidate `a` (value and position) takes the place of `b`: NaN beats all numbers, and the first among
-/// equals stays.
+/// Whether the candidate `a` (value and position) replaces `b`: NaN precedes all numbers, and of equal values the first
+/// is kept.
 fn better(t: &mut Text, a: [&Ssa; 2], b: [&Ssa; 2], largest: bool) -> Ssa {
     let beats = |t: &mut Text, a: &Ssa, b: &Ssa| {
         let beyond = t.compare(if largest { Compare::Gt } else { Compare::Lt }, a, b);
@@ -154,7 +154,7 @@ pub(super) fn quantify(t: &mut Text, axis: Option<usize>, x: &Ssa, all: bool) ->
     t.reduce(if all { "and" } else { "or" }, x, &init, &axes(axis, x))
 }
 
-/// Running sums: each step adds the element 1, 2, 4, .. positions before.
+/// Running sums: each step adds the element 1, 2, 4, .. positions earlier.
 pub(super) fn cumsum(t: &mut Text, axis: usize, reverse: bool, x: &Ssa) -> Ssa {
     let n = x.dims()[axis];
     let mut sums = x.clone();

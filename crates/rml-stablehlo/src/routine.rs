@@ -1,4 +1,4 @@
-//! From routines to one module: calls stand one after the other, and a loop is a `while` over slices of its tensors.
+//! Writes routines as one module: calls follow one another, and a loop is a `while` over slices of its tensors.
 
 use rml_backend::routine::{Body, Loop, Routine, Slot, Step};
 use rml_backend::{Function, Kind, Val};
@@ -9,14 +9,14 @@ use super::text::{Elem, Ssa, Text, Ty, array, list};
 use super::{CHECKED, body};
 use rml_ir::op::Compare;
 
-/// Where a result of a routine comes from.
+/// The origin of a result of a routine.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Given {
-    /// It is that result of the module.
+    /// This result of the module.
     Computed(usize),
-    /// It is that argument.
+    /// This argument.
     Input(usize),
-    /// It has no element.
+    /// A value without elements.
     Empty,
 }
 
@@ -25,15 +25,15 @@ pub enum Given {
 pub struct Module {
     /// The text.
     pub text: String,
-    /// Which arguments of the routine are passed.
+    /// The arguments of the routine that the module takes.
     pub args: Vec<usize>,
     /// The results of the routine.
     pub outputs: Vec<Given>,
-    /// Whether the module has a truth value as its last result: that an operator may have no result.
+    /// Whether the module has a truth value as its last result, which tells whether an error is suspected.
     pub tested: bool,
 }
 
-/// Writes a routine that satisfies R1 to R4. None if the host has to draw numbers for it between its steps.
+/// Writes a routine that satisfies R1 to R4. None if the host has to draw numbers between its steps.
 pub fn lower_routine(routine: &Routine) -> Option<Module> {
     if routine.functions().into_iter().any(draws) {
         return None;
@@ -68,14 +68,14 @@ pub fn lower_routine(routine: &Routine) -> Option<Module> {
     Some(Module { text, args, outputs, tested })
 }
 
-/// Whether a function has normal draws, which the host makes.
+/// Whether a function has normal draws, which the host computes.
 fn draws(function: &Function) -> bool {
     function.values.iter().any(|def| {
         matches!(&def.kind, Kind::Apply { op: Op::RandomNormal { .. }, .. }) && !def.ty.shape.is_empty()
     })
 }
 
-/// The calls of a loop, in place.
+/// Inlines the calls of a loop.
 fn called(t: &mut Text, body: &Body, args: Vec<Ssa>) -> (Vec<Ssa>, Option<Ssa>) {
     let routine = match body {
         Body::Function(function) => return call(t, function, &args),
@@ -90,7 +90,7 @@ fn called(t: &mut Text, body: &Body, args: Vec<Ssa>) -> (Vec<Ssa>, Option<Ssa>) 
     (routine.results.iter().map(|slot| w.slots[*slot].clone()).collect(), test)
 }
 
-/// A function in place: its results, and the test of its operators.
+/// Inlines a function: its results, and the test of its operators.
 fn call(t: &mut Text, function: &Function, args: &[Ssa]) -> (Vec<Ssa>, Option<Ssa>) {
     let mut values: IndexVec<Val, Option<Ssa>> = IndexVec::filled(None, function.values.len());
     for ((x, _), arg) in function.inputs().zip(args) {
@@ -100,7 +100,7 @@ fn call(t: &mut Text, function: &Function, args: &[Ssa]) -> (Vec<Ssa>, Option<Ss
     (function.results.iter().map(|r| values[*r].clone().expect(CHECKED)).collect(), test)
 }
 
-/// The text of a routine as it grows.
+/// The text of a routine that is being written.
 pub(crate) struct Writer<'a> {
     pub(crate) t: Text,
     routine: &'a Routine,
@@ -113,7 +113,7 @@ impl<'a> Writer<'a> {
         Self { t: Text::default(), routine, slots: IndexVec::new(), tests: Vec::new() }
     }
 
-    /// Writes all steps, for inputs that have their slots.
+    /// Writes all steps; the inputs have their slots already.
     pub(crate) fn steps(&mut self) {
         for step in &self.routine.steps {
             match step {
@@ -130,12 +130,12 @@ impl<'a> Writer<'a> {
         }
     }
 
-    /// Whether an operator may have no result, if there is such a one.
+    /// The truth value for a suspected error, if an operator may fail.
     pub(crate) fn suspect(&mut self) -> Option<Ssa> {
         std::mem::take(&mut self.tests).into_iter().reduce(|a, b| self.t.zip("or", &a, &b))
     }
 
-    /// Where the results come from, and the values that the module returns.
+    /// The origins of the results, and the values that the module returns.
     fn outputs(&self) -> (Vec<Given>, Vec<Ssa>) {
         let mut computed: Vec<Slot> = Vec::new();
         let given = |slot: &Slot| {
@@ -155,7 +155,8 @@ impl<'a> Writer<'a> {
         (outputs, computed.into_iter().map(|slot| self.slots[slot].clone()).collect())
     }
 
-    /// The state of a loop: the number of the pass, what is carried, what is kept, and whether something is suspect.
+    /// A loop. Its state consists of the iteration number, the carried values, the kept values, and whether an error is
+    /// suspected.
     fn turn(&mut self, l: &Loop) {
         let scalar = Ty::scalar(Elem::I64);
         let kept = (l.carried.len()..l.body.result_types().len()).map(|i| {
@@ -189,7 +190,7 @@ impl<'a> Writer<'a> {
     }
 }
 
-/// One pass of a loop: from state to state.
+/// One iteration of a loop: returns the next state.
 fn pass(t: &mut Text, l: &Loop, slots: &IndexVec<Slot, Ssa>, state: &[Ssa], tested: bool) -> Vec<Ssa> {
     let scalar = Ty::scalar(Elem::I64);
     let (number, carried) = (&state[0], l.carried.len());
@@ -241,7 +242,7 @@ fn element(t: &mut Text, x: &Ssa, at: &Ssa) -> Ssa {
     t.reshape(&slice, dims)
 }
 
-/// A stack with another element `at` of its first axis.
+/// A stack with element `at` of its first axis replaced.
 fn with_element(t: &mut Text, stack: &Ssa, x: &Ssa, at: &Ssa) -> Ssa {
     if stack.is_empty() {
         return stack.clone();
@@ -253,7 +254,7 @@ fn with_element(t: &mut Text, stack: &Ssa, x: &Ssa, at: &Ssa) -> Ssa {
     t.op("dynamic_update_slice", &args, stack.ty.clone())
 }
 
-/// Where a slice begins on each axis: at `at` on the first one.
+/// The start of a slice on each axis: `at` on the first one.
 fn places(t: &mut Text, x: &Ssa, at: &Ssa) -> Vec<Ssa> {
     let zero = t.int(0, &Ty::scalar(Elem::I64));
     std::iter::once(at.clone()).chain(x.dims()[1..].iter().map(|_| zero.clone())).collect()

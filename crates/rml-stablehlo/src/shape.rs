@@ -1,4 +1,4 @@
-//! Operations that every family uses: other shapes, other element types, comparisons and choices.
+//! Operations that all families use: reshaping, conversion, comparison and selection.
 
 use rml_ir::Shape;
 use rml_ir::op::Compare;
@@ -19,7 +19,7 @@ const fn direction(how: Compare) -> &'static str {
 }
 
 impl Text {
-    /// The same elements, row-major, under another shape.
+    /// The same elements, row-major, with another shape.
     pub(crate) fn reshape(&mut self, x: &Ssa, dims: &[usize]) -> Ssa {
         if x.dims() == dims {
             return x.clone();
@@ -27,7 +27,7 @@ impl Text {
         self.op("reshape", &[x], Ty::new(x.ty.elem, dims))
     }
 
-    /// `x`, whose axes become the axes `axes` of the result.
+    /// `x` with its axes mapped to the axes `axes` of the result.
     pub(crate) fn broadcast_in(&mut self, x: &Ssa, axes: &[usize], dims: &[usize]) -> Ssa {
         let attributes = format!("broadcast_dimensions = {}", array(axes));
         self.op_attr("broadcast_in_dim", &[x], &attributes, Ty::new(x.ty.elem, dims))
@@ -52,7 +52,7 @@ impl Text {
         self.op_attr("transpose", &[x], &format!("permutation = {}", array(perm)), Ty::new(x.ty.elem, &dims))
     }
 
-    /// The elements from `starts` to before `limits`, `strides` apart.
+    /// The elements from `starts` to `limits` (exclusive), `strides` apart.
     pub(crate) fn slice(&mut self, x: &Ssa, starts: &[usize], limits: &[usize], strides: &[usize]) -> Ssa {
         let dims: Vec<usize> =
             starts.iter().zip(limits).zip(strides).map(|((s, l), step)| (l - s).div_ceil(*step)).collect();
@@ -84,7 +84,7 @@ impl Text {
         self.slice(x, &starts, &limits, &strides)
     }
 
-    /// `x` with `pad = (low, high, interior)` more elements `fill` on each axis; edges may be negative, which cuts.
+    /// `x` padded with `fill` by `pad = (low, high, interior)` elements on each axis; negative edges cut elements off.
     pub(crate) fn pad(&mut self, x: &Ssa, fill: f64, pads: &[(i64, i64, i64)]) -> Ssa {
         if pads.iter().all(|p| *p == (0, 0, 0)) {
             return x.clone();
@@ -100,7 +100,7 @@ impl Text {
         self.op_attr("pad", &[x, &fill], &attributes, Ty::new(x.ty.elem, &dims))
     }
 
-    /// Operands joined along an axis, at least one.
+    /// Joins at least one operand along an axis.
     pub(crate) fn concat(&mut self, parts: &[Ssa], axis: usize) -> Ssa {
         if let [part] = parts {
             return part.clone();
@@ -116,7 +116,7 @@ impl Text {
         )
     }
 
-    /// Axes backwards.
+    /// Reverses axes.
     pub(crate) fn reverse(&mut self, x: &Ssa, axes: &[usize]) -> Ssa {
         if axes.is_empty() {
             return x.clone();
@@ -129,17 +129,17 @@ impl Text {
         self.op_attr("iota", &[], &format!("iota_dimension = {axis} : i64"), ty.clone())
     }
 
-    /// Other elements of the same shape.
+    /// Converts elements to another type.
     pub(crate) fn convert(&mut self, x: &Ssa, elem: Elem) -> Ssa {
         if x.ty.elem == elem { x.clone() } else { self.op("convert", &[x], x.ty.with(elem)) }
     }
 
-    /// An operation of two operands of one type, which is that of the result.
+    /// An operation with two operands and a result of the same type.
     pub(crate) fn zip(&mut self, name: &str, a: &Ssa, b: &Ssa) -> Ssa {
         self.op(name, &[a, b], a.ty.clone())
     }
 
-    /// An operation of an operand that has the result's type.
+    /// An operation with one operand and a result of the same type.
     pub(crate) fn map(&mut self, name: &str, x: &Ssa) -> Ssa {
         self.op(name, &[x], x.ty.clone())
     }
@@ -162,7 +162,7 @@ impl Text {
         self.op("select", &[cond, a, b], a.ty.clone())
     }
 
-    /// Folds axes, which are dropped, by an operation that has `init` as its neutral element.
+    /// Reduces axes, which are dropped, by an operation with the neutral element `init`.
     pub(crate) fn reduce(&mut self, name: &str, x: &Ssa, init: &Ssa, axes: &[usize]) -> Ssa {
         if axes.is_empty() {
             return x.clone();
@@ -175,8 +175,8 @@ impl Text {
         self.op_with("reduce", &[x, init], &region, &attributes, Ty::new(x.ty.elem, &kept))
     }
 
-    /// Sums over axes, which are dropped. A sum of many rows is their sum with weights of one, which compilers compute
-    /// faster.
+    /// Sums over axes, which are dropped. A sum of many rows is written as a sum with weights of one, which compilers
+    /// compute faster.
     pub(crate) fn sum(&mut self, x: &Ssa, axes: &[usize]) -> Ssa {
         let dims: Vec<usize> = axes.iter().map(|&i| x.dims()[i]).collect();
         if x.ty.elem.is_float()

@@ -4,7 +4,7 @@ use rml_ir::op::Compare;
 
 use super::text::{Elem, Ssa, Text, Ty};
 
-/// Sorts operands of one shape together, stably, by the first one, in which NaN comes last; gives the last one.
+/// Sorts operands of one shape together, stably, by the first one, with NaN last; returns the last one.
 pub(super) fn by(t: &mut Text, axis: usize, descending: bool, args: &[&Ssa]) -> Ssa {
     let params: Vec<Ty> = args.iter().flat_map(|x| [Ty::scalar(x.ty.elem), Ty::scalar(x.ty.elem)]).collect();
     let region = t.region(&params, |t, p| vec![before(t, descending, &p[0], &p[1])]);

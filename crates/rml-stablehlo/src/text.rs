@@ -20,7 +20,7 @@ pub(crate) enum Elem {
 }
 
 impl Elem {
-    /// That of numbers.
+    /// The element type of numbers.
     pub(crate) fn num(precision: Precision) -> Self {
         match precision {
             Precision::F32 => Elem::F32,
@@ -28,7 +28,7 @@ impl Elem {
         }
     }
 
-    /// That of a type of the table.
+    /// The element type of a type in a program.
     pub(crate) fn of(dtype: DType, precision: Precision) -> Self {
         match dtype {
             DType::Bool => Elem::I1,
@@ -41,7 +41,7 @@ impl Elem {
         matches!(self, Elem::F32 | Elem::F64)
     }
 
-    /// The bits of `x` as MLIR reads them in a literal.
+    /// The bits of `x` as an MLIR literal.
     #[allow(
         clippy::cast_possible_truncation,
         clippy::cast_sign_loss,
@@ -95,7 +95,7 @@ impl Ty {
         Self { elem: Elem::of(ty.dtype, precision), shape: ty.shape.clone() }
     }
 
-    /// The same shape of other elements.
+    /// The same shape with another element type.
     pub(crate) fn with(&self, elem: Elem) -> Self {
         Self { elem, shape: self.shape.clone() }
     }
@@ -125,7 +125,7 @@ impl Ssa {
         self.ty.dims()
     }
 
-    /// Whether it has no element.
+    /// Whether it has no elements.
     pub(crate) fn is_empty(&self) -> bool {
         self.ty.shape.is_empty()
     }
@@ -158,7 +158,7 @@ pub(crate) fn edges(pairs: &[(i64, i64)]) -> String {
     }
 }
 
-/// A text that grows; every value in it has a number of its own.
+/// A text that is being written; every value in it has its own number.
 #[derive(Debug, Default)]
 pub(crate) struct Text {
     out: String,
@@ -171,7 +171,7 @@ impl Text {
         self.out
     }
 
-    /// A value that stands nowhere yet: an argument.
+    /// A new value that no operation defines: an argument.
     pub(crate) fn fresh(&mut self, ty: Ty) -> Ssa {
         self.next += 1;
         Ssa { id: self.next - 1, ty }
@@ -199,7 +199,7 @@ impl Text {
         self.ops(name, args, region, attributes, &[ty]).remove(0)
     }
 
-    /// Applies `chlo.<name>`, an operation that the compiler takes apart, to one operand.
+    /// Applies `chlo.<name>`, an operation that the compiler decomposes, to one operand.
     pub(crate) fn chlo(&mut self, name: &str, x: &Ssa) -> Ssa {
         let result = self.fresh(x.ty.clone());
         self.line(&format!("{result} = \"chlo.{name}\"({x}) : ({}) -> {}", x.ty, x.ty));
@@ -229,11 +229,11 @@ impl Text {
     }
 
     fn line(&mut self, line: &str) {
-        // Writing to a string does not fail.
+        // Writing to a string cannot fail.
         let _ = writeln!(self.out, "  {line}");
     }
 
-    /// A region with those parameters that returns what `body` makes of them.
+    /// A region with these parameters that returns the results of `body`.
     pub(crate) fn region(
         &mut self,
         params: &[Ty],
@@ -277,7 +277,7 @@ impl Text {
         self.op_attr("constant", &[], &format!("value = dense<{x}> : {ty}"), ty.clone())
     }
 
-    /// A constant, bit by bit.
+    /// A constant with exactly these bits.
     pub(crate) fn constant(&mut self, value: &Value, precision: Precision) -> Ssa {
         let ty = Ty::of(&value.ty(), precision);
         let literal = match value.to_data() {
@@ -306,7 +306,7 @@ impl Text {
 fn hex(bytes: impl Iterator<Item = u8>) -> String {
     let mut out = String::from("\"0x");
     for byte in bytes {
-        // Writing to a string does not fail.
+        // Writing to a string cannot fail.
         let _ = write!(out, "{byte:02X}");
     }
     out.push('"');

@@ -1,12 +1,12 @@
 //! Pooling, patches, and the windows of convolutions: `[batch.., n.., channels]`, channels last, one or two spatial
-//! axes. Batch dimensions are brought to one.
+//! axes. Batch dimensions are flattened to one.
 
 use rml_ir::Shape;
 use rml_ir::op::{ConvAxis, Pool};
 
 use super::text::{Ssa, Text, Ty, array, edges};
 
-/// One batch dimension, then the last axes, `rank` of them.
+/// The operand with a single batch dimension before its last `rank` axes.
 pub(super) fn flat(t: &mut Text, x: &Ssa, rank: usize) -> Ssa {
     let (batch, rest) = x.dims().split_at(x.dims().len() - rank);
     let dims: Vec<usize> = [batch.iter().product()].into_iter().chain(rest.iter().copied()).collect();
@@ -17,7 +17,7 @@ pub(super) fn signed(n: usize) -> i64 {
     i64::try_from(n).unwrap_or(i64::MAX)
 }
 
-/// Folds every window of `x` by an operation that has `init` as its neutral element, which is also what is padded.
+/// Reduces every window of `x` by an operation with the neutral element `init`, which is also the padding.
 fn windows(t: &mut Text, pool: &Pool, x: &Ssa, name: &str, init: f64, shape: &Shape) -> Ssa {
     let rank = pool.axes.len();
     let x = flat(t, x, rank + 1);
@@ -40,12 +40,12 @@ fn windows(t: &mut Text, pool: &Pool, x: &Ssa, name: &str, init: f64, shape: &Sh
     t.reshape(&out, shape.dims())
 }
 
-/// Largest elements; NaN wins.
+/// Largest elements; NaN if one is NaN.
 pub(super) fn max_pool(t: &mut Text, pool: &Pool, x: &Ssa, shape: &Shape) -> Ssa {
     windows(t, pool, x, "maximum", f64::NEG_INFINITY, shape)
 }
 
-/// Means, of which padding is a part.
+/// Means, including the padding.
 #[allow(clippy::cast_precision_loss, reason = "sizes are far below 2^53")]
 pub(super) fn avg_pool(t: &mut Text, pool: &Pool, x: &Ssa, shape: &Shape) -> Ssa {
     let taps: usize = pool.axes.iter().map(|a| a.size).product();
@@ -56,13 +56,13 @@ pub(super) fn avg_pool(t: &mut Text, pool: &Pool, x: &Ssa, shape: &Shape) -> Ssa
     t.zip("divide", &sums, &n)
 }
 
-/// The order of axes that brings `b, m, s, m, s, c` to `b, m, m, s, s, c`; its own inverse.
+/// The permutation of axes from `b, m, s, m, s, c` to `b, m, m, s, s, c`; it is its own inverse.
 fn apart(rank: usize) -> Vec<usize> {
     if rank == 1 { vec![0, 1, 2, 3] } else { vec![0, 1, 3, 2, 4, 5] }
 }
 
-/// The windows of `x [b, n.., c]` with windows of `sizes`, `[b, m.., sizes.., c]`; what is padded is 0. One axis after
-/// the other becomes an axis of windows and one of their elements.
+/// The windows of `x [b, n.., c]` with windows of `sizes`, `[b, m.., sizes.., c]`, with zeros as padding. One axis at a
+/// time is split into an axis of windows and one of their elements.
 pub(super) fn unfold(t: &mut Text, x: &Ssa, axes: &[ConvAxis], sizes: &[usize]) -> Ssa {
     let mut x = x.clone();
     for (i, (axis, &size)) in axes.iter().zip(sizes).enumerate() {
@@ -84,7 +84,7 @@ pub(super) fn unfold(t: &mut Text, x: &Ssa, axes: &[ConvAxis], sizes: &[usize]) 
     t.transpose(&x, &apart(axes.len()))
 }
 
-/// The transpose of [`unfold`]: windows `[b, m.., sizes.., c]` added up to `[b, lengths.., c]`, last axis first.
+/// The transpose of [`unfold`]: adds up windows `[b, m.., sizes.., c]` to `[b, lengths.., c]`, last axis first.
 pub(super) fn fold(t: &mut Text, d: &Ssa, axes: &[ConvAxis], lengths: &[usize]) -> Ssa {
     let mut d = t.transpose(d, &apart(axes.len()));
     for (i, (axis, &n)) in axes.iter().zip(lengths).enumerate().rev() {
@@ -122,7 +122,7 @@ pub(super) fn patches(t: &mut Text, pool: &Pool, x: &Ssa, shape: &Shape) -> Ssa 
     t.reshape(&windows, shape.dims())
 }
 
-/// Windows added up, to `shape`.
+/// Adds up windows, with a result of `shape`.
 pub(super) fn unpatches(t: &mut Text, shape: &Shape, pool: &Pool, d: &Ssa) -> Ssa {
     if d.is_empty() {
         return t.splat(0.0, &Ty { elem: d.ty.elem, shape: shape.clone() });

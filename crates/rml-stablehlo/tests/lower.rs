@@ -1,4 +1,4 @@
-//! The text that functions become.
+//! The text of lowered functions.
 
 use rml_backend::routine::{Given as Input, Model, Port, Role};
 use rml_backend::{Function, parse};

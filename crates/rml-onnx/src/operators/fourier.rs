@@ -5,20 +5,20 @@ use rml_ir::{Data, Shape, Value};
 use super::layout::{reverse, slice};
 use crate::net::{Attr, Elem, Net, V};
 
-/// Whether ONNX Runtime's `DFT` has the precision of the numbers: of lengths that are no powers of two it has single
-/// precision.
+/// Whether ONNX Runtime's `DFT` has the precision of the numbers: for lengths that are not powers of two, it computes
+/// in single precision.
 fn is_exact(n: usize, elem: Elem) -> bool {
     elem == Elem::F32 || n.is_power_of_two()
 }
 
-/// A frequency as a wave over `n` places: its real and imaginary part there.
+/// The value at a place of the wave with frequency `k` over `n` places: its real and imaginary part.
 #[allow(clippy::cast_precision_loss, reason = "sizes are far below 2^53")]
 fn wave(k: usize, place: usize, n: usize) -> [f64; 2] {
     let angle = std::f64::consts::TAU * (k * place % n) as f64 / n as f64;
     [angle.cos(), if counts(k, n) { -angle.sin() } else { 0.0 }]
 }
 
-/// Whether the imaginary part of a frequency counts.
+/// Whether the imaginary part of a frequency is used.
 fn counts(k: usize, n: usize) -> bool {
     k != 0 && 2 * k != n
 }
@@ -32,7 +32,7 @@ fn product(net: &mut Net, x: &V, [from, to]: [usize; 2], matrix: Vec<f64>, dims:
     net.reshape(&made, dims)
 }
 
-/// The transform of rows of pairs `[rows, n, 2]`, or of numbers `[rows, n, 1]`.
+/// The transform of rows of complex numbers `[rows, n, 2]`, or of real numbers `[rows, n, 1]`.
 fn transform(net: &mut Net, x: &V, inverse: bool, half: bool, dims: &[usize]) -> V {
     let attrs = [
         Attr::Int("axis", 1),
@@ -55,7 +55,7 @@ pub(super) fn rfft(net: &mut Net, x: &V, dims: &[usize]) -> V {
     net.reshape(&made, dims)
 }
 
-/// The numbers of the frequencies: those that are conjugates follow the others, last one first.
+/// The inverse transform: the conjugate frequencies follow the others, in reverse order.
 pub(super) fn irfft(net: &mut Net, n: usize, y: &V, dims: &[usize]) -> V {
     if !is_exact(n, y.elem) {
         #[allow(clippy::cast_precision_loss, reason = "sizes are far below 2^53")]
@@ -67,7 +67,7 @@ pub(super) fn irfft(net: &mut Net, n: usize, y: &V, dims: &[usize]) -> V {
     let (half, count) = (n / 2 + 1, dims.iter().product::<usize>());
     let rows = count / n;
     let pairs = net.reshape(y, &[rows, half, 2]);
-    // What does not count is 0.
+    // Unused parts are set to 0.
     let kept = (0..half).flat_map(|k| [true, counts(k, n)]).collect();
     let kept = net.value(&Value::new(Shape::new(&[half, 2]), Data::Bool(kept)));
     let zero = net.scalar(0.0, y.elem);

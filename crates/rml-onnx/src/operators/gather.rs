@@ -1,8 +1,8 @@
-//! Entries at int positions that come with the data.
+//! Operators with integer positions that are data.
 
 use crate::net::{Attr, Net, V, signed};
 
-/// Positions moved into an axis of `n`: a position outside gives any element, and no error.
+/// Clamps positions into an axis of `n`: a position outside selects an arbitrary element instead of causing an error.
 fn inside(net: &mut Net, i: &V, n: usize) -> V {
     let (zero, last) = (net.int(0), net.int(signed(n) - 1));
     let low = net.node("Max", &[i, &zero], &[], i.elem, &i.dims);

@@ -39,14 +39,14 @@ pub(super) fn index(net: &mut Net, items: &[AxisIndex], x: &V, dims: &[usize]) -
     net.reshape(&found, dims)
 }
 
-/// Elements along some axes: how many, from which start, and how far apart.
+/// Slices along some axes, each given by the axis, the first position, the length and the step.
 pub(super) fn slice(net: &mut Net, x: &V, picked: &[(usize, usize, usize, i64)], dims: &[usize]) -> V {
     if picked.is_empty() {
         return x.clone();
     }
     let end = |(_, start, len, step): &(usize, usize, usize, i64)| {
         let end = signed(*start) + signed(*len) * step;
-        // A negative end would count from behind.
+        // A negative end would count from the end of the axis.
         if end < 0 { i64::MIN } else { end }
     };
     let starts = net.ints(picked.iter().map(|p| signed(p.1)));
@@ -56,7 +56,7 @@ pub(super) fn slice(net: &mut Net, x: &V, picked: &[(usize, usize, usize, i64)],
     net.node("Slice", &[x, &starts, &ends, &axes, &steps], &[], x.elem, dims)
 }
 
-/// Axes backwards.
+/// Reverses axes.
 pub(crate) fn reverse(net: &mut Net, x: &V, axes: &[usize]) -> V {
     if x.is_empty() {
         return x.clone();
@@ -65,7 +65,7 @@ pub(crate) fn reverse(net: &mut Net, x: &V, axes: &[usize]) -> V {
     slice(net, x, &picked, &x.dims)
 }
 
-/// Zeros with the operand at the places that `items` picks.
+/// Zeros with the operand at the places that `items` selects.
 pub(super) fn unindex(net: &mut Net, items: &[AxisIndex], x: &V, dims: &[usize]) -> V {
     if x.is_empty() {
         return net.splat(0.0, x.elem, dims);
@@ -83,7 +83,7 @@ pub(super) fn unindex(net: &mut Net, items: &[AxisIndex], x: &V, dims: &[usize])
     net.reshape(&placed, dims)
 }
 
-/// Rows of zeros with a 1 at the operand's position, if it has one.
+/// Rows of zeros with a 1 at the operand's position, if it is within the row.
 pub(super) fn one_hot(net: &mut Net, classes: usize, x: &V, num: Elem) -> V {
     let row: Vec<usize> = x.dims.iter().copied().chain([1]).collect();
     let x = net.reshape(x, &row);

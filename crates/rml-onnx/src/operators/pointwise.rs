@@ -32,7 +32,7 @@ pub(super) fn unary(net: &mut Net, f: Unary, x: &V) -> V {
     }
 }
 
-/// To another element type; `num` is how numbers are stored.
+/// Converts to another element type; `num` is the element type of numbers.
 pub(super) fn convert(net: &mut Net, to: DType, x: &V, num: Elem) -> V {
     match to {
         DType::Num => net.cast(x, num),
@@ -41,7 +41,7 @@ pub(super) fn convert(net: &mut Net, to: DType, x: &V, num: Elem) -> V {
     }
 }
 
-/// NaN for NaN.
+/// The sign; NaN for NaN.
 fn sign(net: &mut Net, x: &V) -> V {
     let sign = net.map("Sign", x);
     if !x.elem.is_float() {
@@ -61,7 +61,7 @@ fn expm1(net: &mut Net, x: &V) -> V {
     net.zip("Mul", &tanh, &sum)
 }
 
-/// `log(u) x / (u - 1)` with `u = 1 + x`, and `x` where that is 1: the error of `u` cancels out.
+/// `log(u) x / (u - 1)` with `u = 1 + x`, and `x` where `u` is 1: the error of `u` cancels out.
 fn log1p(net: &mut Net, x: &V) -> V {
     let (one, most) = (net.scalar(1.0, x.elem), net.scalar(f64::INFINITY, x.elem));
     let u = net.zip("Add", x, &one);
@@ -74,7 +74,7 @@ fn log1p(net: &mut Net, x: &V) -> V {
     net.select(&small, x, &finite)
 }
 
-/// 0 also for NaN, of which the operator `Relu` does not speak.
+/// The positive part; 0 for NaN, for which `Relu` is not specified.
 fn relu(net: &mut Net, x: &V) -> V {
     let zero = net.scalar(0.0, x.elem);
     let above = net.compare("Greater", x, &zero);
@@ -133,7 +133,7 @@ pub(super) fn binary(net: &mut Net, f: Binary, a: &V, b: &V) -> V {
     }
 }
 
-/// Whether the sign is minus, that of zeros, too.
+/// Whether the sign is negative; also for zeros.
 fn is_minus(net: &mut Net, x: &V) -> V {
     let (zero, one) = (net.scalar(0.0, x.elem), net.scalar(1.0, x.elem));
     let none = net.compare("Equal", x, &zero);
@@ -142,8 +142,8 @@ fn is_minus(net: &mut Net, x: &V) -> V {
     net.compare("Less", &sign, &zero)
 }
 
-/// The angle of a point. Of its sizes the smaller one is divided by the larger one, which gives the angle to the nearer
-/// axis; sizes that are equal, infinite ones too, have the quotient 1, and two zeros have 0.
+/// The angle of a point. The smaller absolute coordinate is divided by the larger one, which gives the angle to the
+/// nearer axis. The quotient of equal coordinates, also infinite ones, is 1; that of two zeros is 0.
 fn atan2(net: &mut Net, y: &V, x: &V) -> V {
     let number = |net: &mut Net, value: f64| net.scalar(value, x.elem);
     let (zero, one) = (number(net, 0.0), number(net, 1.0));
@@ -167,7 +167,7 @@ fn atan2(net: &mut Net, y: &V, x: &V) -> V {
     net.select(&below, &negated, &angle)
 }
 
-/// `max(a, b) + log(1 + exp(-|a - b|))`, where equal operands, infinite ones too, have no distance.
+/// `max(a, b) + log(1 + exp(-|a - b|))`, where the distance of equal operands, also infinite ones, is 0.
 fn logaddexp(net: &mut Net, a: &V, b: &V) -> V {
     let most = extreme(net, a, b, "Greater");
     let (same, zero) = (net.compare("Equal", a, b), net.scalar(0.0, a.elem));
@@ -195,7 +195,7 @@ pub(super) fn compare(net: &mut Net, how: Compare, a: &V, b: &V) -> V {
     }
 }
 
-/// The remainder with the sign of the divisor, also where it is 0. The operator `Mod` gives numbers that of the
+/// The remainder with the sign of the divisor, also if it is 0. The operator `Mod` for numbers uses the sign of the
 /// dividend.
 fn modulo(net: &mut Net, a: &V, b: &V) -> V {
     let zero = net.scalar(0.0, a.elem);
@@ -211,7 +211,7 @@ fn modulo(net: &mut Net, a: &V, b: &V) -> V {
     net.select(&none, &zero, &kept)
 }
 
-/// The smaller or larger one; NaN wins, of which `Min` and `Max` do not speak.
+/// The smaller or larger operand; NaN if one is NaN, for which `Min` and `Max` are not specified.
 fn extreme(net: &mut Net, a: &V, b: &V, beats: &str) -> V {
     let mut first = net.compare(beats, a, b);
     if a.elem.is_float() {

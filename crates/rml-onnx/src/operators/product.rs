@@ -4,10 +4,10 @@ use rml_ir::op::Einsum;
 
 use crate::net::{Attr, Net, V};
 
-/// NumPy's product, written as one of matrices: a vector becomes a row or a column.
+/// NumPy's product as a product of matrices: a vector becomes a row or a column.
 ///
-/// ONNX Runtime's optimizer takes a transposition of the left operand into the product (`MatMulTransposeFusion`), and
-/// multiplies by the matrix as it was if the right operand is a vector.
+/// This avoids an error in ONNX Runtime: its optimizer merges a transposition of the left operand into the product
+/// (`MatMulTransposeFusion`), but ignores the transposition if the right operand is a vector.
 pub(super) fn matmul(net: &mut Net, a: &V, b: &V, dims: &[usize]) -> V {
     if a.is_empty() || b.is_empty() {
         return net.splat(0.0, a.elem, dims);
@@ -31,7 +31,7 @@ pub(super) fn einsum(net: &mut Net, labels: &Einsum, args: &[&V], dims: &[usize]
     contraction(net, &labels.to_string(), args, dims)
 }
 
-/// A contraction by its equation.
+/// A contraction, given by its equation.
 pub(super) fn contraction(net: &mut Net, equation: &str, args: &[&V], dims: &[usize]) -> V {
     if args.iter().any(|x| x.is_empty()) {
         return net.splat(0.0, args[0].elem, dims);

@@ -1,5 +1,5 @@
-//! Random numbers: Philox4x32-10 in integers. Uniform ones have the bits of the reference, normal ones are computed by
-//! the functions of whoever runs the model.
+//! Random numbers: Philox4x32-10 in integers. Uniform numbers have the bits of the reference; normal numbers are
+//! computed with the functions of the runtime.
 
 use crate::net::{Attr, Elem, Net, V, signed};
 
@@ -11,13 +11,13 @@ const STEP: f64 = 1.0 / 9_007_199_254_740_992.0;
 const BELOW_ONE: f64 = 1.0 - 1.0 / 16_777_216.0;
 const WORD: i64 = 1 << 32;
 
-/// An operator of integers, of a value and a constant.
+/// An integer operator applied to a value and a constant.
 fn with(net: &mut Net, op: &str, x: &V, n: i64) -> V {
     let n = net.int(n);
     net.zip(op, x, &n)
 }
 
-/// The low and the high word of ints; words are ints from 0 on.
+/// The low and the high word of ints; words are non-negative ints.
 fn halves(net: &mut Net, x: &V) -> [V; 2] {
     let low = with(net, "BitwiseAnd", x, WORD - 1);
     let rest = net.zip("Sub", x, &low);
@@ -25,7 +25,7 @@ fn halves(net: &mut Net, x: &V) -> [V; 2] {
     [low, with(net, "BitwiseAnd", &high, WORD - 1)]
 }
 
-/// High and low word of a product of words, which would not fit as a whole: 16 bits of `b` after the other.
+/// High and low word of a product of words. The full product would overflow, so `b` is split into parts of 16 bits.
 fn wide(net: &mut Net, a: i64, b: &V) -> [V; 2] {
     let half = 1 << 16;
     let (low, high) = (with(net, "BitwiseAnd", b, half - 1), with(net, "Div", b, half));
@@ -55,7 +55,7 @@ fn philox(net: &mut Net, counter: [V; 4], key: [V; 2]) -> [V; 4] {
     c
 }
 
-/// A number in `0.0..1.0` of two words, in double precision.
+/// A number in `0.0..1.0` from two words, in double precision.
 fn unit(net: &mut Net, low: &V, high: &V) -> V {
     let (low, high) = (with(net, "Div", low, 1 << 11), with(net, "Mul", high, 1 << 21));
     let bits = net.zip("Add", &low, &high);
@@ -64,7 +64,7 @@ fn unit(net: &mut Net, low: &V, high: &V) -> V {
     net.zip("Mul", &whole, &step)
 }
 
-/// For each block of two numbers, a pair of uniform ones.
+/// For each block of two numbers, a pair of uniform numbers.
 fn pairs(net: &mut Net, args: &[&V], blocks: usize) -> [V; 2] {
     let key = halves(net, args[0]);
     let tick = match args.get(1) {
@@ -81,7 +81,7 @@ fn pairs(net: &mut Net, args: &[&V], blocks: usize) -> [V; 2] {
     })
 }
 
-/// The numbers of pairs, one after the other, cut to as many as are wanted.
+/// The numbers of pairs in order, cut to the number of elements.
 fn laid(net: &mut Net, pair: &[V; 2], dims: &[usize]) -> V {
     let (blocks, n) = (pair[0].len(), dims.iter().product::<usize>());
     let columns = [&pair[0], &pair[1]].map(|x| net.reshape(x, &[blocks, 1]));
@@ -93,7 +93,7 @@ fn laid(net: &mut Net, pair: &[V; 2], dims: &[usize]) -> V {
     net.reshape(&drawn, dims)
 }
 
-/// The uniform draw of `(key, tick)`, or of a key at tick 0; at least one number.
+/// The uniform draw of `(key, tick)`, or of a key at tick 0; with at least one number.
 pub(super) fn uniform(net: &mut Net, args: &[&V], dims: &[usize], num: Elem) -> V {
     let pair = pairs(net, args, dims.iter().product::<usize>().div_ceil(2));
     let drawn = laid(net, &pair, dims);
@@ -106,7 +106,7 @@ pub(super) fn uniform(net: &mut Net, args: &[&V], dims: &[usize], num: Elem) -> 
     net.select(&whole, &below, &rounded)
 }
 
-/// The normal draw: Box and Muller's transformation of each pair.
+/// The normal draw: the Box-Muller transformation of each pair.
 pub(super) fn normal(net: &mut Net, args: &[&V], dims: &[usize], num: Elem) -> V {
     let [u, v] = pairs(net, args, dims.iter().product::<usize>().div_ceil(2));
     let (one, minus) = (net.scalar(1.0, Elem::F64), net.scalar(-2.0, Elem::F64));

@@ -10,7 +10,7 @@ fn axes(axis: Option<usize>, x: &V) -> Vec<usize> {
     axis.map_or_else(|| (0..x.dims.len()).collect(), |axis| vec![axis])
 }
 
-/// Folds an axis, which it drops, or all elements.
+/// Reduces an axis, which is dropped, or all elements.
 pub(super) fn reduce(net: &mut Net, by: Reduction, axis: Option<usize>, x: &V, dims: &[usize]) -> V {
     match by {
         Reduction::Sum => sum(net, axis, x),
@@ -26,7 +26,7 @@ pub(super) fn reduce(net: &mut Net, by: Reduction, axis: Option<usize>, x: &V, d
     }
 }
 
-/// Sum; 0 of nothing.
+/// The sum; 0 for no elements.
 fn sum(net: &mut Net, axis: Option<usize>, x: &V) -> V {
     let axes = axes(axis, x);
     if x.is_empty() {
@@ -36,7 +36,7 @@ fn sum(net: &mut Net, axis: Option<usize>, x: &V) -> V {
     net.reduce("ReduceSum", x, &axes, false)
 }
 
-/// Mean; NaN of nothing.
+/// The mean; NaN for no elements.
 pub(super) fn mean(net: &mut Net, axis: Option<usize>, x: &V, dims: &[usize]) -> V {
     if x.is_empty() {
         return net.splat(f64::NAN, x.elem, dims);
@@ -45,7 +45,8 @@ pub(super) fn mean(net: &mut Net, axis: Option<usize>, x: &V, dims: &[usize]) ->
     net.reduce("ReduceMean", x, &axes, false)
 }
 
-/// Product; 1 of nothing. By halves, since ONNX Runtime has no `ReduceProd` in double precision.
+/// The product; 1 for no elements. It is computed by halves, since ONNX Runtime has no `ReduceProd` in double
+/// precision.
 fn prod(net: &mut Net, axis: Option<usize>, x: &V, dims: &[usize]) -> V {
     if x.is_empty() {
         return net.splat(1.0, x.elem, dims);
@@ -77,8 +78,8 @@ fn prod(net: &mut Net, axis: Option<usize>, x: &V, dims: &[usize]) -> V {
     net.reshape(&x, dims)
 }
 
-/// The logarithm of the sum of exponentials; -inf of nothing. The largest element is subtracted first, unless it is
-/// infinite.
+/// The logarithm of the sum of exponentials; -inf for no elements. The largest element is subtracted first, unless it
+/// is infinite.
 fn logsumexp(net: &mut Net, axis: Option<usize>, x: &V, dims: &[usize]) -> V {
     if x.is_empty() {
         return net.splat(f64::NEG_INFINITY, x.elem, dims);
@@ -96,7 +97,7 @@ fn logsumexp(net: &mut Net, axis: Option<usize>, x: &V, dims: &[usize]) -> V {
     net.zip("Add", &log, &shift)
 }
 
-/// Largest or smallest element; NaN wins.
+/// The largest or smallest element; NaN if one is NaN.
 pub(super) fn extreme(net: &mut Net, axis: Option<usize>, x: &V, largest: bool, dims: &[usize]) -> V {
     if x.is_empty() {
         let start = match (x.elem, largest) {
@@ -111,7 +112,8 @@ pub(super) fn extreme(net: &mut Net, axis: Option<usize>, x: &V, largest: bool, 
     most(net, x, &axes, largest)
 }
 
-/// Largest or smallest element over axes, which are dropped; NaN wins, of which `ReduceMax` does not speak.
+/// The largest or smallest element over axes, which are dropped; NaN if one is NaN, for which `ReduceMax` is not
+/// specified.
 pub(super) fn most(net: &mut Net, x: &V, axes: &[usize], largest: bool) -> V {
     let found = net.reduce(if largest { "ReduceMax" } else { "ReduceMin" }, x, axes, false);
     if !x.elem.is_float() {
@@ -125,7 +127,7 @@ pub(super) fn most(net: &mut Net, x: &V, axes: &[usize], largest: bool) -> V {
     net.select(&odd, &nan, &found)
 }
 
-/// Position of the first largest or smallest element; NaN wins.
+/// The position of the first largest or smallest element; the first NaN if there is one.
 pub(super) fn position(net: &mut Net, axis: Option<usize>, x: &V, largest: bool, dims: &[usize]) -> V {
     if x.is_empty() {
         let zero = net.int(0);
@@ -159,8 +161,8 @@ pub(super) fn quantify(net: &mut Net, axis: Option<usize>, x: &V, all: bool, dim
     net.cast(&found, Elem::Bool)
 }
 
-/// The logarithm of softmax over the last axis. Not `LogSoftmax`, which ONNX Runtime computes otherwise in double
-/// precision where elements are infinite.
+/// The logarithm of softmax over the last axis. `LogSoftmax` is not used, because ONNX Runtime computes it differently
+/// in double precision for infinite elements.
 pub(super) fn log_softmax(net: &mut Net, x: &V) -> V {
     let last = x.dims.len() - 1;
     let largest = net.reduce("ReduceMax", x, &[last], true);

@@ -8,12 +8,13 @@ pub(super) fn by(net: &mut Net, axis: usize, descending: bool, keys: &V, x: &V) 
     taken(net, axis, x, &order)
 }
 
-/// The positions of the keys in order, equal ones in turn, NaN last.
+/// The positions of the keys in sorted order, stable, with NaN last.
 pub(super) fn order(net: &mut Net, axis: usize, descending: bool, keys: &V) -> V {
     if !keys.elem.is_float() {
         return ranked(net, axis, descending, keys);
     }
-    // `TopK` does not say where NaN goes. So NaN is sorted as the last of numbers, and then moved behind the others.
+    // The position of NaN in `TopK` is not specified. So NaN is sorted as the last number, and then moved after the
+    // others.
     let nan = net.compare_one("IsNaN", keys);
     let last = net.scalar(if descending { f64::NEG_INFINITY } else { f64::INFINITY }, keys.elem);
     let numbers = net.select(&nan, &last, keys);
@@ -29,7 +30,7 @@ fn taken(net: &mut Net, axis: usize, x: &V, at: &V) -> V {
     net.node("GatherElements", &[x, at], &[Attr::Int("axis", signed(axis))], x.elem, &x.dims)
 }
 
-/// The positions of numbers in order; of equal ones, `TopK` gives the lower position first.
+/// The positions of numbers in sorted order; for equal numbers, `TopK` gives the lower position first.
 fn ranked(net: &mut Net, axis: usize, descending: bool, x: &V) -> V {
     let count = net.ints([signed(x.dims[axis])]);
     let (values, positions) = (net.fresh(x.elem, &x.dims), net.fresh(Elem::I64, &x.dims));

@@ -1,9 +1,9 @@
 //! Convolutions, pooling and patches: `[batch.., n.., channels]`, channels last, one or two spatial axes. Batch
-//! dimensions are brought to one.
+//! dimensions are flattened to one.
 //!
-//! Windows are picked by their places: `x` is padded, its spatial axes become one, and a table says where each element
-//! of each window is. What is transposed adds elements up at these places. Convolutions in single precision are the
-//! operator `Conv`.
+//! Windows are gathered: `x` is padded, its spatial axes are flattened, and a table has the position of each element of
+//! each window. Transposed operators add elements at these positions. Convolutions in single precision use the operator
+//! `Conv`.
 
 use rml_ir::op::{Conv, ConvAxis, Pool};
 
@@ -15,7 +15,7 @@ use crate::net::{Attr, Elem, Net, V, signed};
 /// Windows over the spatial axes of an operand.
 struct Windows {
     axes: Vec<ConvAxis>,
-    /// The lengths of the spatial axes of the operand, of a window, and how many windows there are.
+    /// The lengths of the spatial axes of the operand and of a window, and the number of windows.
     lengths: Vec<usize>,
     sizes: Vec<usize>,
     counts: Vec<usize>,
@@ -30,7 +30,7 @@ fn product(dims: &[usize]) -> usize {
     dims.iter().product()
 }
 
-/// One batch dimension, then the last axes, `rank` of them.
+/// The operand with a single batch dimension before its last `rank` axes.
 fn flat(net: &mut Net, x: &V, rank: usize) -> V {
     let (batch, rest) = x.dims.split_at(x.dims.len() - rank);
     let dims = [&[product(batch)], rest].concat();
@@ -66,7 +66,7 @@ impl Windows {
         self.axes.iter().zip(&self.lengths).map(|(a, n)| n + a.lo + a.hi).collect()
     }
 
-    /// The positions of the elements of windows on the padded axes: windows row by row, and their elements.
+    /// The positions of the elements of windows on the padded axes: window by window, row-major.
     fn places(&self) -> Vec<i64> {
         let mut places = Vec::new();
         let padded = self.padded();
@@ -103,7 +103,7 @@ impl Windows {
         net.node("Gather", &[&y, &places], &[Attr::Int("axis", 1)], y.elem, &dims)
     }
 
-    /// The transpose: `[batch, windows, taps, channels]` added up.
+    /// The transpose: adds `[batch, windows, taps, channels]` at their positions.
     fn placed(&self, net: &mut Net, d: &V, dims: &[usize]) -> V {
         let (batch, channels) = (d.dims[0], d.dims[3]);
         let padded = self.padded();
@@ -148,7 +148,7 @@ pub(super) fn conv(net: &mut Net, conv: &Conv, x: &V, kernel: &V, dims: &[usize]
     net.reshape(&out, dims)
 }
 
-/// The operator `Conv`, channels first.
+/// A convolution by the operator `Conv`, channels first.
 fn single(net: &mut Net, conv: &Conv, x: &V, kernel: &V, dims: &[usize]) -> V {
     let rank = conv.axes.len();
     let x = flat(net, x, rank + 1);
@@ -193,7 +193,7 @@ fn gradient(net: &mut Net, d: &V, windows: &Windows, groups: usize) -> V {
     net.reshape(d, &[batch, count, groups, filters / groups])
 }
 
-/// The gradient in `x`: of the result's gradient and the kernel.
+/// The gradient in `x`, from the result's gradient and the kernel.
 pub(super) fn conv_transpose(net: &mut Net, conv: &Conv, d: &V, kernel: &V, dims: &[usize]) -> V {
     if d.is_empty() || kernel.is_empty() {
         return net.splat(0.0, d.elem, dims);
@@ -206,7 +206,7 @@ pub(super) fn conv_transpose(net: &mut Net, conv: &Conv, d: &V, kernel: &V, dims
     windows.placed(net, &taps, dims)
 }
 
-/// The gradient in the kernel: of `x` and the result's gradient.
+/// The gradient in the kernel, from `x` and the result's gradient.
 pub(super) fn conv_kernel(net: &mut Net, conv: &Conv, x: &V, d: &V, dims: &[usize]) -> V {
     if x.is_empty() || d.is_empty() {
         return net.splat(0.0, x.elem, dims);
@@ -219,14 +219,14 @@ pub(super) fn conv_kernel(net: &mut Net, conv: &Conv, x: &V, d: &V, dims: &[usiz
     net.reshape(&kernel, dims)
 }
 
-/// Largest elements; NaN wins.
+/// Largest elements; NaN if one is NaN.
 pub(super) fn max_pool(net: &mut Net, pool: &Pool, x: &V, dims: &[usize]) -> V {
     let taken = Windows::of_pool(pool, &x.dims).taken(net, x, f64::NEG_INFINITY);
     let found = most(net, &taken, &[2], true);
     net.reshape(&found, dims)
 }
 
-/// Means, of which padding is a part.
+/// Means, including the padding.
 pub(super) fn avg_pool(net: &mut Net, pool: &Pool, x: &V, dims: &[usize]) -> V {
     let taken = Windows::of_pool(pool, &x.dims).taken(net, x, 0.0);
     let means = net.reduce("ReduceMean", &taken, &[2], false);
@@ -239,7 +239,7 @@ pub(super) fn patches(net: &mut Net, pool: &Pool, x: &V, dims: &[usize]) -> V {
     net.reshape(&taken, dims)
 }
 
-/// Windows added up.
+/// Adds up windows at their positions.
 pub(super) fn unpatches(net: &mut Net, pool: &Pool, d: &V, dims: &[usize]) -> V {
     if d.is_empty() {
         return net.splat(0.0, d.elem, dims);

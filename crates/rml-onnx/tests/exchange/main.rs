@@ -1,4 +1,4 @@
-//! Models in ONNX and StableHLO: read back, and run by ONNX Runtime and JAX where `RML_EXCHANGE` names a Python with
+//! Models in ONNX and StableHLO: parsed again, and if `RML_EXCHANGE` names a Python with ONNX Runtime and JAX, run by
 //! them.
 
 mod operators;

@@ -1,4 +1,4 @@
-//! Every operator as ONNX and as StableHLO, beside its evaluation.
+//! Every operator as ONNX and as StableHLO, compared with its evaluation.
 
 use std::collections::BTreeSet;
 
@@ -11,7 +11,7 @@ use rml_plan::reference::Column;
 use rml_testkit::Random;
 use rml_testkit::samples::operators;
 
-/// Some elements are odd ones, as often as said.
+/// A random value; `odd` is the share of special elements.
 fn value(ty: &Type, precision: Precision, odd: f64, r: &mut Random) -> Value {
     let n = ty.shape.len();
     let data = match ty.dtype {
@@ -51,16 +51,16 @@ fn operators_mean_the_same_elsewhere() {
     for (i, (op, types)) in samples().into_iter().enumerate() {
         let precision = precision(i);
         let odd = |operand| match op {
-            // XLA multiplies what belongs to other groups by zeros.
+            // XLA multiplies elements of other groups by zeros.
             Op::ConvKernel { .. } => 0.0,
-            // XLA multiplies the kernel by the zeros that it puts between the steps of a stride.
+            // XLA multiplies the kernel by the zeros that it inserts for the stride.
             Op::ConvTranspose { .. } if operand == 1 => 0.0,
-            // Steps of eliminations and transforms differ.
+            // Eliminations and transforms take different steps.
             Op::Cholesky | Op::Solve | Op::Rfft | Op::Irfft { .. } => 0.0,
             _ => 0.1,
         };
         let mut columns = vec![Column::new(); types.len()];
-        // Draws for which the operator has a result.
+        // Draws until the operator does not fail.
         while columns.first().map_or(4, Vec::len) < 4 {
             let drawn = types.iter().enumerate().map(|(i, ty)| value(ty, precision, odd(i), &mut r));
             let args: Vec<Value> = drawn.collect();

@@ -1,4 +1,4 @@
-//! The conformance vectors and the examples as ONNX and as StableHLO, beside their plans.
+//! The conformance vectors and the examples as ONNX and as StableHLO, compared with their plans.
 
 use std::path::Path;
 
@@ -21,7 +21,7 @@ fn vectors_mean_the_same_elsewhere() {
                 Vector::parse(&std::fs::read_to_string(&file).expect("it is read")).expect("a vector");
             let Ok((flat, inputs)) = program(&vector) else { continue };
             if file.ends_with("big_ints.json") {
-                // Graphs suspect integers beyond 2^62, whether they fit or not.
+                // Graphs suspect integers beyond 2^62 even if they do not overflow.
                 continue;
             }
             let cell = |input: &Input| match input {
@@ -65,8 +65,8 @@ fn examples_mean_the_same_elsewhere() {
     cases.run();
 }
 
-/// Products of operands of one to four axes in any order, whose transpositions ONNX Runtime's optimizer takes into the
-/// product.
+/// Products of operands with one to four axes in any order, whose transpositions ONNX Runtime's optimizer merges into
+/// the product.
 #[test]
 fn products_of_transposed_operands_mean_the_same_elsewhere() {
     let mut cases = Cases::new();
@@ -94,8 +94,8 @@ fn products_of_transposed_operands_mean_the_same_elsewhere() {
     cases.run();
 }
 
-/// Operands for the left (`a`) or right side of a product, all of one shape once they are transposed: their names,
-/// shapes, and the transposition. Matrices are 3 times 4 and 4 times 2.
+/// Operands for the left (`a`) or right side of a product, which have the same shape after they are transposed: their
+/// names, shapes, and transpositions. Matrices are 3 times 4 and 4 times 2.
 fn operands(side: &str, rank: usize) -> Vec<(String, Vec<usize>, String)> {
     let whole: &[usize] = if side == "a" { &[2, 5, 3, 4] } else { &[2, 5, 4, 2] };
     let shape = if rank == 1 { &[4] } else { &whole[4 - rank..] };

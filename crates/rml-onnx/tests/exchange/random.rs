@@ -1,4 +1,4 @@
-//! Random programs as ONNX and as StableHLO, beside their plans.
+//! Random programs as ONNX and as StableHLO, compared with their plans.
 
 use crate::support::Cases;
 use rml_ir::Value;
@@ -18,7 +18,7 @@ fn random_programs_mean_the_same_elsewhere() {
         let mut r = Random(seed);
         let numbers = r.take(220);
         let (flat, _) = program(&numbers, 24, false);
-        // Graphs suspect integers beyond 2^62, whether they fit or not.
+        // Graphs suspect integers beyond 2^62 even if they do not overflow.
         let is_large = |value: &Value| value.as_int().is_some_and(|int| int.unsigned_abs() > 1 << 31);
         if flat.consts.iter().any(|constant| constant.value().is_some_and(is_large)) {
             continue;

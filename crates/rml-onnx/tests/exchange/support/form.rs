@@ -1,4 +1,4 @@
-//! The form of a model, read back from its bytes.
+//! Checks the form of a model, parsed from its bytes.
 
 use std::collections::BTreeSet;
 
@@ -41,7 +41,7 @@ fn varint(bytes: &mut &[u8]) -> Result<u64, String> {
     Err("a number has more than 64 bits".to_owned())
 }
 
-/// The messages or texts of that number.
+/// The messages or texts with this field number.
 fn parts<'a>(all: &[(u64, Field<'a>)], number: u64) -> Vec<&'a [u8]> {
     let part = |(n, field): &(u64, Field<'a>)| match field {
         Field::Bytes(bytes) if *n == number => Some(*bytes),
@@ -54,7 +54,7 @@ fn texts(all: &[(u64, Field<'_>)], number: u64) -> Vec<String> {
     parts(all, number).into_iter().map(|b| String::from_utf8_lossy(b).into_owned()).collect()
 }
 
-/// Whether a model has its versions, and every name is given once, before it is read.
+/// Checks that a model has its versions, and that every name is defined once, before it is read.
 pub(crate) fn check(bytes: &[u8]) -> Result<(), String> {
     let model = fields(bytes)?;
     if !matches!(model.first(), Some((1, Field::Int(8)))) {
@@ -76,7 +76,7 @@ fn check_graph(graph: &[u8], known: &mut BTreeSet<String>) -> Result<(), String>
         texts(&fields(input)?, 1).into_iter().try_for_each(|name| give(known, name, false))?;
     }
     for tensor in parts(&graph, 5) {
-        // A state is an input that has a value.
+        // A state is an input with a default value.
         texts(&fields(tensor)?, 8).into_iter().try_for_each(|name| give(known, name, true))?;
     }
     for node in parts(&graph, 1) {

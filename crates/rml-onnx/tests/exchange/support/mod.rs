@@ -1,7 +1,7 @@
-//! Plans as ONNX models and StableHLO modules, beside the plans that they are made of.
+//! Compares ONNX models and StableHLO modules with the plans that they are made from.
 //!
-//! Each case is written to a folder, with what goes in and what comes out. Where `RML_EXCHANGE` names a Python that has
-//! JAX and ONNX Runtime, these run it; without one, models are read back and checked for their form alone.
+//! Each case is written to a folder, with its inputs and expected outputs. If `RML_EXCHANGE` names a Python with JAX
+//! and ONNX Runtime, these run it; otherwise models are parsed, and only their form is checked.
 
 #![allow(dead_code, reason = "each test has its own part of it")]
 
@@ -18,7 +18,7 @@ use rml_plan::{Ends, Plan};
 
 mod form;
 
-/// Names the interpreter.
+/// The variable that names the interpreter.
 const PYTHON: &str = "RML_EXCHANGE";
 
 /// The cases of a test.
@@ -27,7 +27,7 @@ pub(crate) struct Cases {
     all: Vec<String>,
 }
 
-/// What goes into a call, and what comes out: none if an operator has no result.
+/// The inputs and outputs of a call; no outputs if an operator fails.
 struct Call {
     ticks: usize,
     inputs: Vec<Vec<Option<Value>>>,
@@ -39,13 +39,13 @@ impl Cases {
         Self { folder: tempfile::tempdir().expect("a folder"), all: Vec::new() }
     }
 
-    /// How many there are.
+    /// The number of cases.
     pub(crate) fn len(&self) -> usize {
         self.all.len()
     }
 
-    /// A plan over these cycles, that many in a call where it has no windows. Says whether there is something to
-    /// compare.
+    /// Adds a plan over these cycles; without windows, a call has a fixed number of them. Returns whether there is
+    /// something to compare.
     pub(crate) fn add(
         &mut self,
         told: &str,
@@ -88,7 +88,7 @@ impl Cases {
         true
     }
 
-    /// Has them all run, if there is an interpreter.
+    /// Runs all cases, if there is an interpreter.
     pub(crate) fn run(self) {
         let path = self.folder.path();
         std::fs::write(path.join("cases.json"), format!("[{}]", self.all.join(",\n")))
@@ -102,7 +102,7 @@ impl Cases {
     }
 }
 
-/// The windows of the length of the first one, or blocks.
+/// The windows with the length of the first one, or blocks.
 fn calls(plan: &Plan, columns: &[Column], cycles: usize, most: usize) -> Vec<Call> {
     let mut machine = Machine::new(Arc::new(plan.clone()));
     let (mut from, mut calls): (usize, Vec<Call>) = (0, Vec::new());
@@ -182,7 +182,7 @@ fn case(name: &str, told: &str, plan: &Plan, model: &Model, calls: &[Call]) -> S
     text + "]}"
 }
 
-/// The elements of a value, as Python reads them.
+/// The elements of a value, in a form that Python reads.
 fn elements(value: &Value) -> String {
     let number = |x: f64| match x {
         _ if x.is_nan() => "NaN".to_owned(),
@@ -198,7 +198,7 @@ fn elements(value: &Value) -> String {
     all.join(", ")
 }
 
-/// The precision of a case by its number: both have their turn.
+/// The precision of a case by its number: the two precisions alternate.
 pub(crate) fn precision(i: usize) -> Precision {
     if i.is_multiple_of(2) { Precision::F32 } else { Precision::F64 }
 }
