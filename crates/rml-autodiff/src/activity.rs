@@ -9,17 +9,17 @@ use crate::bp::{Bp, Guard};
 use crate::node_clocks::Class;
 use crate::signature::Adjoint;
 
-/// The adjoints that exist already, by the node they belong to.
+/// The existing adjoints, by the nodes to which they belong.
 pub(crate) type Adjoints = BTreeMap<NodeId, Adjoint>;
 
-/// The adjoints that calls are replaced by.
+/// The adjoints that replace calls of nodes.
 #[derive(Clone, Copy)]
 pub(crate) struct Inner<'a> {
     /// The adjoints with one condition for all outputs.
     pub(crate) one: &'a Adjoints,
     /// The adjoints with a condition for each output.
     pub(crate) each: &'a Adjoints,
-    /// The calls that use an adjoint of the second kind.
+    /// The calls that use an adjoint with a condition for each output.
     pub(crate) apart: &'a BTreeSet<Eq>,
 }
 
@@ -34,11 +34,11 @@ impl Inner<'_> {
 pub(crate) struct Use {
     /// The equation.
     pub(crate) eq: Eq,
-    /// Which operand.
+    /// The index of the operand.
     pub(crate) position: usize,
     /// The variable used.
     pub(crate) target: Var,
-    /// Where the contribution is present.
+    /// The condition under which the contribution is present.
     pub(crate) bp: Bp,
     /// The variable that already holds the contribution (results of calls).
     pub(crate) result: Option<Var>,
@@ -52,7 +52,7 @@ pub(crate) struct Formal {
     pub(crate) d: Var,
     /// The condition.
     pub(crate) bp: Var,
-    /// How the output's clock is sampled from that of the condition.
+    /// The samplings from the clock of the condition to that of the output.
     pub(crate) path: Vec<Guard>,
 }
 
@@ -63,7 +63,7 @@ pub(crate) struct Seed {
     pub(crate) output: Var,
     /// The formal `d<output>`.
     pub(crate) d: Var,
-    /// Where it is present.
+    /// The condition under which it is present.
     pub(crate) bp: Bp,
 }
 
@@ -74,27 +74,27 @@ pub(crate) struct ActiveCall {
     pub(crate) eq: Eq,
     /// The adjoint.
     pub(crate) adjoint: Adjoint,
-    /// The conditions that it takes.
+    /// The conditions that the adjoint gets.
     pub(crate) bps: Vec<Bp>,
-    /// For each num output of the callee: where its gradient has to be present.
+    /// For each num output of the callee: the condition under which its gradient must be present.
     pub(crate) outputs: Vec<(Var, Bp)>,
-    /// The results after the callee's own.
+    /// The results that follow the callee's own.
     pub(crate) results: Vec<Var>,
 }
 
-/// What is found about one node.
+/// The results of the analysis of one node.
 #[derive(Default)]
 pub(crate) struct Activity {
-    /// For each formal `d<output>`, where it is present.
+    /// For each formal `d<output>`: the condition under which it is present.
     pub(crate) formals: BTreeMap<Var, Bp>,
-    /// Gradients from outside.
+    /// The gradients from outside.
     pub(crate) seeds: Vec<Seed>,
     /// All uses, in the order of the equations.
     pub(crate) uses: Vec<Use>,
     /// The calls that are replaced.
     pub(crate) calls: Vec<ActiveCall>,
-    /// `true fby false` (or back) of the delays with a stream as initial value.
+    /// For each delay with a stream as initial value: `true fby false`, or `true fby back false`.
     pub(crate) firsts: BTreeMap<Eq, Var>,
-    /// The same by direction and clock: delays on one clock share it.
+    /// The same, by direction and clock: delays on one clock share it.
     pub(crate) shared_firsts: BTreeMap<(bool, Class), Var>,
 }

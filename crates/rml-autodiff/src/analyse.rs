@@ -1,4 +1,4 @@
-//! Activity analysis: finds what the adjoint of a node has to compute, before any of its equations is made.
+//! Activity analysis: determines what the adjoint of a node must compute, before any equation of the adjoint is made.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,7 +13,7 @@ use crate::node_clocks::{Class, NodeClocks, Step};
 use crate::rules;
 use crate::signature::Adjoint;
 
-/// The operands of an equation that its result depends on differentiably, with their positions.
+/// The operands on which the result of an equation depends differentiably, with their positions.
 pub(crate) fn flows(eq: &Equation, adjoints: &Adjoints) -> Vec<(usize, Var)> {
     match &eq.rhs {
         Rhs::Const(_) | Rhs::Param { .. } | Rhs::ParamUpdate { .. } => Vec::new(),
@@ -74,7 +74,7 @@ pub(crate) fn active(node: &Node, adjoints: &Adjoints) -> BTreeSet<Var> {
     closure(outputs, &backward, |v| needs.contains(&v))
 }
 
-/// The variables that can be reached along edges through wanted variables.
+/// The variables that can be reached along edges through variables for which `wanted` returns true.
 fn closure(mut pending: Vec<Var>, edges: &[Vec<Var>], wanted: impl Fn(Var) -> bool) -> BTreeSet<Var> {
     let mut found: BTreeSet<Var> = pending.iter().copied().collect();
     while let Some(v) = pending.pop() {
@@ -127,8 +127,8 @@ pub(crate) fn analyse(
 }
 
 impl Activity {
-    /// Widens the condition of a call's result whose gradient comes through delays alone. Such a gradient is padded
-    /// with zeros already, so it is present wherever the call asks for it, and is not padded again. Requires: the
+    /// Widens the condition of a call's result whose gradient comes only through delays. Such a gradient is already
+    /// padded with zeros, so it is present wherever the call needs it, and need not be padded again. Requires: the
     /// conditions are solved.
     fn widen(&self, b: &mut Builder) {
         let is_padded = |found: &Use| match &b.node.equations[found.eq].rhs {
@@ -167,7 +167,7 @@ impl Activity {
         }
     }
 
-    /// `true fby false` (or back) on the clock of a delay, one for all delays of that clock.
+    /// Makes `true fby false`, or `true fby back false`, on the clock of a delay; delays on the same clock share it.
     fn first(&mut self, b: &mut Builder, back: bool, class: Class, id: Eq) {
         let known = self.shared_firsts.get(&(back, class)).copied();
         let var = known.unwrap_or_else(|| rules::delay::first(b, back));
@@ -175,7 +175,7 @@ impl Activity {
         self.firsts.insert(id, var);
     }
 
-    /// Where the operand at `position` gets a gradient, given where the result has one.
+    /// The condition under which the operand at `position` gets a gradient; `slot` is the condition of the result.
     fn contribution(&mut self, b: &mut Builder, id: Eq, rhs: &Rhs, position: usize, slot: Bp) -> Bp {
         let kind = match rhs {
             Rhs::If { cond, .. } => {
@@ -255,7 +255,7 @@ impl Activity {
     }
 }
 
-/// The steps of a callee's clocks over the variables of the caller.
+/// The samplings of a callee's clock, in terms of the variables of the caller.
 fn caller_path(b: &Builder, path: &[Step], actuals: &[Var]) -> Option<Vec<Guard>> {
     path.iter()
         .map(|step| match *step {
@@ -268,7 +268,7 @@ fn caller_path(b: &Builder, path: &[Step], actuals: &[Var]) -> Option<Vec<Guard>
         .collect()
 }
 
-/// The error for outputs that one condition cannot gate.
+/// The error that a single condition cannot gate all outputs.
 pub(crate) fn hidden_clock(module: &Module, node: NodeId, eq: &Equation) -> Diagnostic {
     let callee = &module.nodes[node];
     Diagnostic::error(

@@ -1,8 +1,8 @@
 //! Symbolic *backprop conditions*: for each variable `v` with a gradient, the boolean stream `bp_v` on `v`'s clock that
 //! is true where the gradient is present (ADJ-1, ADJ-3).
 //!
-//! They are kept as a graph and compared by congruence before any equation is made, so that gradients whose
-//! conditions are the same stream are added without padding. This module makes no equations and knows no gradients.
+//! They are stored as a graph and compared by congruence before any equation is made, so that gradients with the same
+//! condition are added without padding. This module makes no equations and does not depend on gradients.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,7 +15,7 @@ entity_id!(
     "bp"
 );
 
-/// A condition of the program as it is (`true`) or negated (`false`).
+/// A condition of the program, or its negation.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) struct Guard {
     /// The condition.
@@ -25,13 +25,13 @@ pub(crate) struct Guard {
 }
 
 impl Guard {
-    /// The opposite.
+    /// The negated guard.
     pub(crate) fn negated(self) -> Self {
         Self { positive: !self.positive, ..self }
     }
 }
 
-/// How a condition is computed.
+/// The definition of a condition.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) enum BpKind {
     /// A variable.
@@ -40,36 +40,36 @@ pub(crate) enum BpKind {
     Delay {
         /// Whether it is `fby back`.
         back: bool,
-        /// What is delayed.
+        /// The delayed condition.
         of: Bp,
     },
     /// `of when cond`.
     When {
-        /// What is sampled.
+        /// The sampled condition.
         of: Bp,
         /// The condition of the sampling.
         cond: Guard,
     },
     /// `merge cond of false`.
     Merge {
-        /// Where it is `of`.
+        /// The condition under which it has the value `of`.
         cond: Guard,
-        /// The value there.
+        /// The value under that condition.
         of: Bp,
     },
     /// `if cond then of else false`.
     If {
-        /// Where it is `of`.
+        /// The condition under which it has the value `of`.
         cond: Guard,
-        /// The value there.
+        /// The value under that condition.
         of: Bp,
     },
-    /// Any of them; the empty list is a variable's condition that has no contribution yet.
+    /// The disjunction of the list. The empty list is the condition of a variable that has no contribution yet.
     Or(Vec<Bp>),
 }
 
 impl BpKind {
-    /// The conditions that it is computed from.
+    /// The conditions from which it is computed.
     fn operands(&self) -> &[Bp] {
         match self {
             BpKind::Var(_) => &[],
@@ -82,10 +82,10 @@ impl BpKind {
     }
 }
 
-/// The longest disjunction that is taken into another one.
+/// The longest disjunction that is merged into another one.
 const MAX_INLINED: usize = 16;
 
-/// The graph, with classes of conditions known to be equal.
+/// The graph, with classes of conditions that are known to be equal.
 #[derive(Default)]
 pub(crate) struct BpGraph {
     kinds: IndexVec<Bp, BpKind>,
@@ -100,14 +100,14 @@ impl BpGraph {
         id
     }
 
-    /// Adds a case to a condition made as `Or`.
+    /// Adds a case to a condition that was added as `Or`.
     pub(crate) fn extend(&mut self, bp: Bp, case: Bp) {
         if let BpKind::Or(cases) = &mut self.kinds[bp] {
             cases.push(case);
         }
     }
 
-    /// The representative of its class.
+    /// The representative of the condition's class.
     pub(crate) fn find(&self, mut bp: Bp) -> Bp {
         while self.parents[bp.0 as usize] != bp {
             bp = self.parents[bp.0 as usize];
@@ -115,8 +115,8 @@ impl BpGraph {
         bp
     }
 
-    /// How the representative of its class is computed, in terms of representatives. Requires: the conditions are
-    /// solved.
+    /// The definition of the representative of the condition's class, in terms of representatives. Requires: the
+    /// conditions are solved.
     pub(crate) fn kind(&self, bp: Bp) -> &BpKind {
         &self.kinds[self.find(bp)]
     }
@@ -132,13 +132,13 @@ impl BpGraph {
         }
     }
 
-    /// Makes `of` stand for the whole class of `bp`.
+    /// Makes the representative of `of` the representative of the class of `bp`.
     fn unite(&mut self, bp: Bp, of: Bp) {
         let (a, b) = (self.find(bp), self.find(of));
         self.parents[a.0 as usize] = b;
     }
 
-    /// Finds equal conditions until none is left. Requires: no more conditions are added afterwards.
+    /// Finds equal conditions until no more are found. Requires: no more conditions are added afterwards.
     pub(crate) fn solve(&mut self) {
         loop {
             let mut changed = false;
@@ -156,7 +156,8 @@ impl BpGraph {
                         changed = true;
                     }
                     _ => {
-                        // Kept in this form: what it was made of may come to be represented by it.
+                        // The simplified form is stored, because its operands may later be represented by this
+                        // condition itself.
                         self.kinds[id] = kind.clone();
                         known.insert(kind, id);
                     }
@@ -171,8 +172,8 @@ impl BpGraph {
         }
     }
 
-    /// The representatives, each after those that it is made of, so that a chain is seen through at once. In a circle,
-    /// and where nothing else decides, later ones stand first.
+    /// The representatives, each after its operands, so that a whole chain is simplified in one pass. Within a circle,
+    /// and in all other cases, those that were added later come first.
     fn order(&self) -> Vec<Bp> {
         let mut seen = vec![false; self.kinds.len()];
         let mut order = Vec::with_capacity(self.kinds.len());
@@ -190,7 +191,7 @@ impl BpGraph {
         order
     }
 
-    /// The kind of a representative over representatives, simplified.
+    /// The definition of a representative in terms of representatives, simplified.
     fn reduced(&self, id: Bp) -> BpKind {
         match &self.kinds[id] {
             BpKind::Var(v) => BpKind::Var(*v),
@@ -236,14 +237,14 @@ impl BpGraph {
                 continue;
             }
             match &self.kinds[case] {
-                // Longer ones stay as they are, so that a chain of them takes no room in proportion to its square.
+                // Longer disjunctions are not merged, so a chain of disjunctions does not take quadratic space.
                 BpKind::Or(inner) if !inner.is_empty() && inner.len() <= MAX_INLINED => {
                     todo.extend(inner.iter().rev());
                 }
                 _ => flat.push(case),
             }
         }
-        // `if c then b else false` adds nothing to `b`; its two halves make `b`.
+        // `if c then b else false` adds nothing to `b`, and its two halves together make `b`.
         let if_of = |bp: Bp| match self.reduced(bp) {
             BpKind::If { cond, of } => Some((cond, of)),
             _ => None,

@@ -13,9 +13,9 @@ use rml_ir::{Precision, Type, Value};
 
 use crate::bp::{Bp, BpGraph, BpKind, Guard};
 
-/// What stands at some entries of a gradient that is zero elsewhere.
+/// The value at some entries of a gradient that is zero elsewhere.
 pub(crate) struct Placed {
-    /// What stands there.
+    /// The value.
     pub(crate) part: Var,
     /// The entries.
     pub(crate) items: Vec<AxisIndex>,
@@ -34,19 +34,20 @@ pub(crate) struct Builder {
     pub(crate) adjoint: Vec<Equation>,
     /// Conditions of gradients.
     pub(crate) conditions: BpGraph,
-    /// The condition of each variable with a gradient.
+    /// The condition of each variable that has a gradient.
     pub(crate) slots: BTreeMap<Var, Bp>,
-    /// The gradient of each variable with one.
+    /// The gradient of each variable that has one.
     pub(crate) gradients: BTreeMap<Var, Var>,
-    /// Variables to be replaced by others at the end.
+    /// Variables that are replaced by others at the end.
     pub(crate) alias: BTreeMap<Var, Var>,
-    /// The gradients of inputs and parameters, which keep their names: callers find them by these.
+    /// The gradients of inputs and parameters. They keep their names, because callers use the names to find them.
     pub(crate) results: BTreeSet<Var>,
     /// The span of the equation that is being transposed.
     pub(crate) span: Span,
-    /// The gradients of indexed variables that are zero but for the entries that were picked, with what stands there.
+    /// The gradients of indexed variables that are zero except at the selected entries, with the values at these
+    /// entries.
     pub(crate) placed: BTreeMap<Var, Placed>,
-    /// The error for a constant that exceeds the memory limit. The adjoint is not made then.
+    /// The error for a constant that exceeds the memory limit; then the adjoint is not made.
     pub(crate) refused: Option<Diagnostic>,
     names: BTreeSet<Arc<str>>,
     /// For each name, the highest number appended to it.
@@ -57,12 +58,12 @@ pub(crate) struct Builder {
     samples: BTreeMap<(Var, Var), Var>,
     sampled: BTreeSet<Var>,
     guards: BTreeMap<Guard, Var>,
-    /// By variable that is a negation, what it negates.
+    /// For each variable that is a negation: the variable that it negates.
     negated: BTreeMap<Var, Var>,
 }
 
 impl Builder {
-    /// Starts from a copy of the forward node.
+    /// Creates a builder from a copy of the forward node.
     pub(crate) fn new(source: &Node, precision: Precision) -> Self {
         let mut names: BTreeSet<Arc<str>> = source.vars.iter().filter_map(|v| v.name.clone()).collect();
         names.extend(source.statics.iter().map(|(name, _)| name.clone()));
@@ -106,7 +107,7 @@ impl Builder {
         }
     }
 
-    /// A name that nothing else has: `wanted`, or `wanted` and a number.
+    /// A name that is not in use: `wanted`, or `wanted` with a number.
     pub(crate) fn fresh(&mut self, wanted: &str) -> Arc<str> {
         let mut name: Arc<str> = Arc::from(wanted);
         let count = self.numbered.entry(name.clone()).or_default();
@@ -118,13 +119,13 @@ impl Builder {
         name
     }
 
-    /// A variable named after `wanted`.
+    /// Adds a variable named after `wanted`.
     pub(crate) fn named(&mut self, wanted: &str, ty: Type) -> Var {
         let name = self.fresh(wanted);
         self.node.vars.push(VarData { name: Some(name), ty, span: self.span, asserts: None, cases: None })
     }
 
-    /// A variable without name.
+    /// Adds a variable without a name.
     pub(crate) fn unnamed(&mut self, ty: Type) -> Var {
         self.node.vars.push(VarData { name: None, ty, span: self.span, asserts: None, cases: None })
     }
@@ -139,7 +140,7 @@ impl Builder {
         self.node.vars[v].name.clone()
     }
 
-    /// The right side that defines `v` in the forward node; `None` for inputs.
+    /// The right side of the equation of `v` in the forward node; `None` for inputs.
     pub(crate) fn rhs(&self, v: Var) -> Option<&Rhs> {
         self.definition.get(&v).map(|&eq| &self.node.equations[eq].rhs)
     }
@@ -149,39 +150,39 @@ impl Builder {
         self.adjoint.push(Equation { lhs: vec![v], rhs, span: self.span });
     }
 
-    /// Appends an equation for a new variable.
+    /// Appends an equation that defines a new variable.
     pub(crate) fn emit(&mut self, ty: Type, rhs: Rhs) -> Var {
         let v = self.unnamed(ty);
         self.define(v, rhs);
         v
     }
 
-    /// `op(args)`.
+    /// Appends `op(args)`.
     pub(crate) fn apply(&mut self, op: Op, args: &[Var]) -> Var {
         self.apply_written(op, args, Vec::new())
     }
 
-    /// `op(args)` with its static arguments as they are to be printed.
+    /// Appends `op(args)`, with its static arguments as they are printed.
     pub(crate) fn apply_written(&mut self, op: Op, args: &[Var], statics: Vec<Arc<str>>) -> Var {
         let types: Vec<Type> = args.iter().map(|&v| self.ty(v)).collect();
-        // The rules give operands that fit; should they not, the verifier says so about the type chosen here.
+        // The rules only use operands that fit; otherwise the verifier reports the type chosen here.
         let ty = op::result_type(&op, &types)
             .unwrap_or_else(|_| types.first().cloned().unwrap_or_else(Type::condition));
         self.emit(ty, Rhs::Apply { op, args: args.to_vec(), statics })
     }
 
-    /// A constant whose elements are all `x`.
+    /// Appends a constant with `x` as each element.
     pub(crate) fn constant(&mut self, ty: &Type, x: f64) -> Var {
         let k = self.filled(ty, x);
         self.emit(ty.clone(), Rhs::Const(k))
     }
 
-    /// `false` or `true`.
+    /// Appends `false` or `true`.
     pub(crate) fn truth(&mut self, value: bool) -> Var {
         self.constant(&Type::condition(), f64::from(u8::from(value)))
     }
 
-    /// An entry of the table of constants.
+    /// Adds an entry to the table of constants.
     pub(crate) fn filled(&mut self, ty: &Type, x: f64) -> rml_ir::normal::ConstId {
         let value = Value::filled_for(self.span, ty, x, self.precision).unwrap_or_else(|refused| {
             self.refused.get_or_insert(refused);
@@ -191,19 +192,19 @@ impl Builder {
         self.node.consts.push(Constant { kind, ty: ty.clone(), text: None })
     }
 
-    /// `merge cond on_true on_false`.
+    /// Appends `merge cond on_true on_false`.
     pub(crate) fn merge(&mut self, cond: Var, on_true: Var, on_false: Var) -> Var {
         let ty = self.ty(on_true);
         self.emit(ty, Rhs::Merge { cond, on_true, on_false })
     }
 
-    /// `value when cond`, always a new equation.
+    /// Appends `value when cond`; always a new equation.
     pub(crate) fn when(&mut self, value: Var, cond: Var) -> Var {
         let ty = self.ty(value);
         self.emit(ty, Rhs::When { value, cond })
     }
 
-    /// The forward variable `v` where `cond` is true; a literal is repeated on the new clock.
+    /// The forward variable `v` sampled by `cond`; a literal is repeated on the new clock.
     pub(crate) fn sample(&mut self, v: Var, cond: Var) -> Var {
         if let Some(&known) = self.samples.get(&(v, cond)) {
             return known;
@@ -221,21 +222,21 @@ impl Builder {
         sampled
     }
 
-    /// `merge cond d 0`: `d` made present wherever `cond` is.
+    /// Appends `merge cond d 0`, which makes `d` present wherever `cond` is present.
     pub(crate) fn pad(&mut self, cond: Var, d: Var) -> Var {
         let ty = self.ty(d);
         let zero = self.constant(&ty, 0.0);
         self.merge(cond, d, zero)
     }
 
-    /// `0 fby d`, or `0 fby back d`.
+    /// Appends `0 fby d` or `0 fby back d`.
     pub(crate) fn delay(&mut self, back: bool, d: Var) -> Var {
         let ty = self.ty(d);
         let init = Init::Const(self.filled(&ty, 0.0));
         self.emit(ty, if back { Rhs::FbyBack { init, next: d } } else { Rhs::Fby { init, next: d } })
     }
 
-    /// Zeros of `ty` where `cond` is true. `like` names a variable of that shape.
+    /// Appends zeros of type `ty`, sampled by `cond`. `like` is a variable with that shape.
     pub(crate) fn zeros_when(&mut self, ty: &Type, like: Option<Var>, cond: Var) -> Var {
         let k = self.filled(ty, 0.0);
         if !ty.shape.is_scalar() {
@@ -246,10 +247,10 @@ impl Builder {
         self.when(zero, cond)
     }
 
-    /// The guard that `cond` is, seen through negations and copies of the forward node.
+    /// The guard for `cond`, with negations and copies in the forward node followed.
     pub(crate) fn guard(&self, cond: Var) -> Guard {
         let mut guard = Guard { var: cond, positive: true };
-        // A chain longer than the node has equations is a cycle.
+        // A chain with more steps than the node has equations is a cycle.
         for _ in 0..=self.node.equations.len() {
             match self.rhs(guard.var) {
                 Some(Rhs::Apply { op: Op::Not, args, .. }) if args.len() == 1 => {
@@ -276,24 +277,25 @@ impl Builder {
         v
     }
 
-    /// What `v` was made the negation of, or its negation.
+    /// The variable of which `v` is the negation, or the negation of `v`.
     pub(crate) fn opposite(&self, v: Var) -> Option<Var> {
         let negation = self.guards.get(&Guard { var: v, positive: false });
         negation.or_else(|| self.negated.get(&v)).copied()
     }
 
-    /// Whether `a` was made as `not b`.
+    /// Whether `a` was defined as `not b`.
     pub(crate) fn is_negation(&self, a: Var, b: Var) -> bool {
         self.guards.get(&Guard { var: b, positive: false }) == Some(&a)
     }
 
-    /// `v` or its negation, after sampling: like [`guard_var`](Self::guard_var), for a variable of the adjoint.
+    /// The guard's variable or its negation, sampled by `cond`. Like [`guard_var`](Self::guard_var), for a variable of
+    /// the adjoint.
     pub(crate) fn sampled_guard(&mut self, guard: Guard, cond: Var) -> Var {
         let var = self.sample(guard.var, cond);
         self.guard_var(Guard { var, positive: guard.positive })
     }
 
-    /// The condition `own` where `cond` is true; `if c then b else false` there is `c`, if `cond` is `b`.
+    /// The condition `own`, sampled by `cond`. If `cond` is `b`, then `if c then b else false` is `c`.
     pub(crate) fn sampled_condition(&mut self, own: Bp, cond: Bp) -> Var {
         let cond_var = self.condition(cond);
         match self.conditions.kind(own) {
@@ -307,8 +309,8 @@ impl Builder {
         }
     }
 
-    /// Names conditions after variables. If several variables share a condition, the first one names it. Requires:
-    /// conditions are solved.
+    /// Names conditions after variables. If several variables share a condition, the first one gives its name.
+    /// Requires: conditions are solved.
     pub(crate) fn name_conditions(&mut self, variables: impl IntoIterator<Item = Var>) {
         for v in variables {
             let (Some(&slot), Some(name)) = (self.slots.get(&v), self.name(v)) else { continue };
@@ -331,7 +333,7 @@ impl Builder {
         }
     }
 
-    /// The variable of a condition; makes its equations where there are none yet. Requires: conditions are solved.
+    /// The variable of a condition; makes its equations if they do not exist yet. Requires: conditions are solved.
     pub(crate) fn condition(&mut self, bp: Bp) -> Var {
         let v = self.condition_var(bp);
         while let Some(bp) = self.pending.pop() {
@@ -384,8 +386,8 @@ impl Builder {
         self.define(v, rhs);
     }
 
-    /// `if a then true else if b then true else c`: known as soon as one case is true, where `a or b or c` would wait
-    /// for all of them. Those of other cycles come last.
+    /// The disjunction as `if a then true else if b then true else c`. It is known as soon as one case is true, whereas
+    /// `a or b or c` would wait for all cases. Cases that come from other cycles are last.
     fn disjunction(&mut self, cases: &[Bp]) -> Rhs {
         let (late, soon): (Vec<Bp>, Vec<Bp>) = cases.iter().partition(|&&case| self.conditions.is_late(case));
         let vars: Vec<Var> = soon.into_iter().chain(late).map(|case| self.condition_var(case)).collect();
@@ -402,7 +404,7 @@ impl Builder {
         }
     }
 
-    /// `if a then true else b`.
+    /// The expression `if a then true else b`.
     pub(crate) fn either(&mut self, a: Var, b: Var) -> Rhs {
         Rhs::If { cond: a, then: self.truth(true), other: b }
     }
@@ -418,12 +420,13 @@ impl Builder {
         self.conditions.find(a) == self.conditions.find(b)
     }
 
-    /// Whether `v` was made for sampling a forward variable, so that others may read it too.
+    /// Whether `v` was made by sampling a forward variable, so that other equations may read it too.
     pub(crate) fn is_sample(&self, v: Var) -> bool {
         self.sampled.contains(&v)
     }
 
-    /// The table of equations as it will be, without the parts that are not ordered yet.
+    /// The equations of the forward node as they will be, without the equations of the adjoint, which are not ordered
+    /// yet.
     pub(crate) fn forward_equations(&self) -> &IndexVec<Eq, Equation> {
         &self.node.equations
     }

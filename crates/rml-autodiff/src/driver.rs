@@ -34,23 +34,23 @@ enum Task {
 pub(crate) struct Driver {
     pub(crate) module: Module,
     pub(crate) adjoints: Adjoints,
-    /// The adjoints that other adjoints call: those with one condition if that is enough for the caller, else those in
-    /// `each`.
+    /// The adjoints that other adjoints call: those with one condition if this is enough for callers, otherwise those
+    /// in `each`.
     inner: Adjoints,
     /// The adjoints with a condition for each output.
     each: Adjoints,
-    /// For each node with an adjoint, how values flow from its inputs to its outputs.
+    /// For each node with an adjoint: the flow of values from its inputs to its outputs.
     reach: BTreeMap<NodeId, Reach>,
     /// The synthesised nodes, callees first.
     pub(crate) synthesised: Vec<NodeId>,
-    /// For each synthesised node, which equations its own transpose.
+    /// For each synthesised node: the equations that its equations transpose.
     pub(crate) origins: BTreeMap<NodeId, Origins>,
-    /// Whether the nodes are made for readers and get more names.
+    /// Whether the nodes are made to be shown, and therefore get more names.
     readable: bool,
     summaries: BTreeMap<NodeId, Summary>,
-    /// For each adjoint, the facts about clocks of conditions and gradients that do not follow from its equations.
+    /// For each adjoint: facts about the clocks of conditions and gradients that do not follow from its equations.
     known: BTreeMap<NodeId, Known>,
-    /// For each node whose adjoint holds parameters, the same node one adjoint on.
+    /// For each node whose adjoints hold parameters: the same node with one adjoint fewer that holds them.
     lowered: BTreeMap<NodeId, NodeId>,
     done: BTreeSet<Task>,
 }
@@ -78,13 +78,13 @@ impl Driver {
         self.run(Task::Resolve(node))
     }
 
-    /// The adjoint of `node`.
+    /// The adjoint of `node`; made if it does not exist yet.
     pub(crate) fn adjoint(&mut self, node: NodeId) -> Result<Option<&Adjoint>, Diagnostics> {
         self.run(Task::Adjoint(node))?;
         Ok(self.adjoints.get(&node))
     }
 
-    /// Records that `copy` is a copy of `node`, which is resolved.
+    /// Records that `copy` is a copy of `node` that is already resolved.
     pub(crate) fn copied(&mut self, node: NodeId, copy: NodeId) {
         self.done.insert(Task::Resolve(copy));
         if let Some(known) = self.known.get(&node) {
@@ -92,7 +92,7 @@ impl Driver {
         }
     }
 
-    /// The adjoints that were made, with the nodes that they belong to.
+    /// The synthesised adjoints, with the nodes to which they belong.
     pub(crate) fn made(&self) -> impl Iterator<Item = (NodeId, &Adjoint)> {
         let all = self.adjoints.iter().chain(&self.inner).chain(&self.each);
         all.filter(|(_, adjoint)| !adjoint.is_own).map(|(&id, adjoint)| (id, adjoint))
@@ -106,7 +106,7 @@ impl Driver {
                 continue;
             }
             let before = stack.len();
-            // Reversed, so that what is called first is made first.
+            // Reversed, so that callees are made first.
             let mut wanted = Vec::new();
             match task {
                 Task::Resolve(node) => self.prerequisites_of_resolution(node, &mut wanted),
@@ -141,7 +141,7 @@ impl Driver {
         }
     }
 
-    /// The adjoints, of every order, that the node calls; nothing where a lower order is missing yet.
+    /// Adds the adjoints, of every order, that the node calls; stops where a lower order does not exist yet.
     fn prerequisites_of_resolution(&self, node: NodeId, wanted: &mut Vec<Task>) {
         for eq in self.module.nodes[node].equations.iter() {
             let Rhs::Call { callee: Callee::Diff { node, order }, .. } = &eq.rhs else { continue };
@@ -181,7 +181,7 @@ impl Driver {
         }
     }
 
-    /// Callers use the adjoint with one condition, unless one condition cannot gate all outputs.
+    /// Callers use the adjoint with one condition, unless a single condition cannot gate all outputs.
     fn prerequisites_of_inner(&self, node: NodeId, wanted: &mut Vec<Task>) {
         self.want(Task::Adjoint(node), wanted);
         if self.adjoints.get(&node).is_some_and(|a| !a.is_own && !a.is_open()) {
@@ -189,7 +189,7 @@ impl Driver {
         }
     }
 
-    /// Its callees need a condition for each output as well; with one condition, their outputs would wait for each
+    /// The callees need a condition for each output as well; with a single condition, their outputs would wait for each
     /// other.
     fn prerequisites_of_each(&self, node: NodeId, wanted: &mut Vec<Task>) {
         self.want(Task::Adjoint(node), wanted);
@@ -218,7 +218,7 @@ impl Driver {
         }
     }
 
-    /// Whether the adjoint of `caller` may need that of `callee`.
+    /// Whether the adjoint of `caller` may need the adjoint of `callee`.
     fn passes_gradients(&self, caller: NodeId, callee: NodeId) -> bool {
         !self.module.overrides.contains_key(&caller) && !num_outputs(&self.module.nodes[callee]).is_empty()
     }
@@ -232,7 +232,7 @@ impl Driver {
         Ok(())
     }
 
-    /// Checks that one condition can gate all outputs of each adjoint that the node calls by name.
+    /// Checks for each adjoint that the node calls by name that one condition can gate all its outputs.
     fn check_calls(&self, id: NodeId) -> Result<(), Diagnostics> {
         let mut problems = Diagnostics::new();
         for eq in self.module.nodes[id].equations.iter() {
@@ -254,7 +254,7 @@ impl Driver {
         self.each.values().filter(|a| a.conditions() > 1).map(|a| a.node).collect()
     }
 
-    /// The adjoint of `node` to show: the one with one condition, unless one condition cannot gate all outputs.
+    /// The adjoint of `node` to show: the one with one condition, unless a single condition cannot gate all outputs.
     pub(crate) fn shown(&mut self, node: NodeId) -> Result<NodeId, Diagnostics> {
         if self.adjoint(node)?.is_some_and(|a| a.is_unclear) {
             self.run(Task::Each(node))?;
@@ -334,8 +334,8 @@ impl Driver {
         adjoint
     }
 
-    /// The node with calls of nodes whose adjoints hold parameters no longer than its own. What no gradient passes
-    /// through is called as it was in the node that is differentiated.
+    /// Replaces callees such that no callee has more adjoints that hold parameters than the node itself. Calls through
+    /// which no gradient passes then call the same nodes as in the differentiated node.
     fn with_callees(&mut self, mut node: Node) -> Node {
         let held = node.held;
         for eq in node.equations.iter_mut() {
@@ -348,7 +348,7 @@ impl Driver {
         node
     }
 
-    /// A node of which one adjoint less holds parameters.
+    /// A copy of a node with one adjoint fewer that holds parameters.
     fn lowered(&mut self, id: NodeId) -> NodeId {
         if let Some(&known) = self.lowered.get(&id) {
             return known;
@@ -371,8 +371,8 @@ impl Driver {
     }
 }
 
-/// The facts about clocks that follow from the interface of an adjoint: a condition is present with the outputs that it
-/// gates, and a gradient is present where its condition is true.
+/// The facts about clocks that follow from the interface of an adjoint: a condition is present together with the
+/// outputs that it gates, and a gradient is present where its condition is true.
 fn known(node: &Node, inputs: usize, adjoint: &Adjoint) -> Known {
     let mut known = Known::default();
     let formals: Vec<Var> = node.inputs().skip(inputs).map(|i| i.var).collect();
@@ -395,9 +395,9 @@ fn known(node: &Node, inputs: usize, adjoint: &Adjoint) -> Known {
     known
 }
 
-/// Removes the nodes from `first` on that nothing calls, and renumbers the others.
+/// Removes the unused nodes from `first` on, and renumbers the others.
 ///
-/// Returns the new numbers of those that are left.
+/// Returns the new ids of the remaining nodes.
 pub(crate) fn drop_unused(module: &mut Module, first: NodeId, keep: &[NodeId]) -> BTreeMap<NodeId, NodeId> {
     let mut used: Vec<bool> = module.nodes.ids().map(|id| id < first || keep.contains(&id)).collect();
     let mut todo: Vec<NodeId> = module.nodes.ids().filter(|id| used[id.0 as usize]).collect();
@@ -432,7 +432,7 @@ pub(crate) fn drop_unused(module: &mut Module, first: NodeId, keep: &[NodeId]) -
     new_ids
 }
 
-/// `from` and all nodes that it calls, callees first.
+/// `from` and all nodes that it calls, directly or through others; callees first.
 pub(crate) fn reachable(module: &Module, from: NodeId) -> Vec<NodeId> {
     let mut order = Vec::new();
     let (mut entered, mut left) = (BTreeSet::new(), BTreeSet::new());

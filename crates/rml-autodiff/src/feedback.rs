@@ -2,8 +2,8 @@
 //! arguments.
 //!
 //! An instance behaves as if its body were copied in place. A result may therefore come back as an argument in the same
-//! cycle, or one result may be needed in later cycles and another one in earlier cycles. If one condition gated all
-//! results of such a call, each of them would wait for the others.
+//! cycle, or one result may be needed in later cycles and another one in earlier cycles. If a single condition gated
+//! all results of such a call, each of them would wait for the others.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,7 +13,7 @@ use rml_ir::normal::{Callee, Eq, Node, NodeId, Rhs, Var};
 use crate::activity::Adjoints;
 use crate::analyse::flows;
 
-/// In which direction of time an equation carries a value.
+/// The direction of time in which an equation carries a value.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Step {
     Now,
@@ -23,11 +23,11 @@ enum Step {
 
 const STEPS: [Step; 3] = [Step::Now, Step::Later, Step::Earlier];
 
-/// For each input and output of a node, how values flow from the one to the other: within a cycle, to later cycles, to
-/// earlier ones.
+/// For each input and output of a node: whether values flow from the input to the output within a cycle, to later
+/// cycles, and to earlier cycles.
 pub(crate) type Reach = BTreeMap<(usize, usize), [bool; 3]>;
 
-/// How values flow through a node. A flow in both directions of time counts as one within a cycle.
+/// Computes how values flow through a node. A flow in both directions of time counts as a flow within a cycle.
 pub(crate) fn reach(node: &Node, adjoints: &Adjoints, callees: &BTreeMap<NodeId, Reach>) -> Reach {
     let graph = Graph::of(node, adjoints, callees);
     let mut reach = Reach::new();
@@ -55,12 +55,12 @@ pub(crate) fn reach(node: &Node, adjoints: &Adjoints, callees: &BTreeMap<NodeId,
     reach
 }
 
-/// The edges of differentiable flow, operand to result.
+/// The edges of differentiable flow, from operands to results.
 struct Graph {
     next: Vec<Vec<(usize, Step)>>,
 }
 
-/// The calls of `node` whose results come back to them differently from through delays of one direction.
+/// The calls of `node` whose results come back to them in another way than through delays of one direction.
 pub(crate) fn calls(node: &Node, adjoints: &Adjoints, callees: &BTreeMap<NodeId, Reach>) -> BTreeSet<Eq> {
     let is_call = |id: &Eq| matches!(node.equations[*id].rhs, Rhs::Call { .. });
     let calls: Vec<Eq> = node.equations.ids().filter(is_call).collect();
@@ -108,7 +108,7 @@ impl Graph {
                     Rhs::Post { .. } => Step::Earlier,
                     _ => Step::Now,
                 };
-                // One condition for all outputs: what one of them asks for, an input may get for any of them.
+                // With one condition for all outputs, an input may get contributions that any of the outputs causes.
                 let through = |known: &Reach| {
                     let ways = (0..eq.lhs.len()).filter_map(|j| known.get(&(position, j)));
                     ways.fold([false; 3], |all, ways| [0, 1, 2].map(|k| all[k] || ways[k]))
@@ -130,8 +130,8 @@ impl Graph {
         self.next.iter().enumerate().flat_map(from)
     }
 
-    /// For each variable a number that it shares with those on a common circle of the edges that are wanted
-    /// (Kosaraju's algorithm, with stacks of its own).
+    /// For each variable, a number that it shares with the variables on a common circle of edges for which `wanted`
+    /// returns true (Kosaraju's algorithm, with explicit stacks).
     fn components(&self, wanted: impl Fn(Step) -> bool) -> Vec<usize> {
         let n = self.next.len();
         let mut order = Vec::with_capacity(n);

@@ -1,5 +1,5 @@
-//! Finishes a synthesised node: substitutes variables, removes equations that nothing reads, orders the others, and
-//! renumbers the tables.
+//! Finishes a synthesised node: substitutes variables, removes unused equations, orders the others, and renumbers the
+//! tables.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,7 +12,7 @@ use crate::activity::Use;
 use crate::build::Builder;
 use crate::node::{for_each_operand, operands};
 
-/// The variable that finally stands for `v`.
+/// The variable that finally replaces `v`.
 pub(crate) fn resolve(alias: &BTreeMap<Var, Var>, mut v: Var) -> Var {
     while let Some(&next) = alias.get(&v) {
         v = next;
@@ -21,7 +21,7 @@ pub(crate) fn resolve(alias: &BTreeMap<Var, Var>, mut v: Var) -> Var {
 }
 
 /// Finishes the node under construction. `keys` orders the gradients of forward variables, and `uses` are their
-/// contributions. Also returns which equations of the result transpose which others.
+/// contributions. Also returns which equations are transposed by each equation of the result.
 pub(crate) fn finish(
     b: Builder,
     source: &Node,
@@ -41,7 +41,7 @@ pub(crate) fn finish(
         gradients.iter().filter_map(|(v, d)| keys.get(v).map(|&key| (resolve(&alias, *d), key))).collect();
     let adjoint = live(&node, adjoint);
     let adjoint = ordered(&node, adjoint, &gradient_keys);
-    // Conditions first: each line after them is a gradient.
+    // Conditions come first; all further equations are gradients.
     let (mut adjoint, gradients_of): (Vec<Equation>, Vec<Equation>) =
         adjoint.into_iter().partition(|eq| eq.lhs.iter().all(|&v| !node.vars[v].ty.is_num()));
     adjoint.extend(gradients_of);
@@ -76,7 +76,7 @@ fn live(node: &Node, adjoint: Vec<Equation>) -> Vec<Equation> {
     adjoint.into_iter().enumerate().filter(|(i, _)| needed.contains(i)).map(|(_, eq)| eq).collect()
 }
 
-/// Gradients in the order of their keys, each after the temporaries and conditions that it reads.
+/// The gradients in the order of their keys, each after the temporaries and conditions that it reads.
 fn ordered(node: &Node, adjoint: Vec<Equation>, keys: &BTreeMap<Var, (usize, bool, usize)>) -> Vec<Equation> {
     let definition: BTreeMap<Var, usize> =
         adjoint.iter().enumerate().flat_map(|(i, eq)| eq.lhs.iter().map(move |&v| (v, i))).collect();
@@ -93,7 +93,8 @@ fn ordered(node: &Node, adjoint: Vec<Equation>, keys: &BTreeMap<Var, (usize, boo
             match state[i] {
                 0 => {
                     state[i] = 1;
-                    // Another gradient that is named has its own place; only what has none is drawn before its reader.
+                    // Named gradients have their own place in the order; only unnamed ones are placed before their
+                    // reader.
                     let next = operands(&adjoint[i].rhs).into_iter().rev();
                     let next = next.filter_map(|v| definition.get(&v).copied());
                     stack.extend(next.filter(|&j| state[j] == 0 && (key(j).is_none() || !named(j))));
@@ -113,7 +114,7 @@ fn ordered(node: &Node, adjoint: Vec<Equation>, keys: &BTreeMap<Var, (usize, boo
     order.into_iter().filter_map(|i| slots.get_mut(i).and_then(Option::take)).collect()
 }
 
-/// Drops variables and constants that nothing mentions.
+/// Removes variables and constants that are not used.
 fn compact(mut node: Node, span: Span) -> Node {
     let mut vars: BTreeSet<Var> = node.outputs.iter().copied().collect();
     for input in node.inputs() {

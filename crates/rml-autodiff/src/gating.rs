@@ -1,4 +1,4 @@
-//! Determines which conditions gate the gradients of a node's outputs, and what callers need to know about them.
+//! Determines the conditions that gate the gradients of a node's outputs, and the facts about them that callers need.
 
 use std::collections::BTreeSet;
 
@@ -10,18 +10,18 @@ use crate::bp::Guard;
 use crate::node_clocks::{Class, NodeClocks, Step};
 use crate::signature::{Gate, num_outputs};
 
-/// What gates the gradients of the outputs.
+/// The conditions that gate the gradients of the outputs.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Gating {
-    /// One condition `bp`, on the slowest clock that all outputs are sampled from.
+    /// One condition `bp`, on the slowest clock from which all outputs are sampled.
     One,
-    /// A condition for each output, so that callers need not know how their clocks are related, and no gradient waits
-    /// for another.
+    /// A condition for each output. Then callers need not know how the clocks of the outputs are related, and no
+    /// gradient waits for another.
     Each,
 }
 
-/// The clock of a condition that gates all outputs. It is found from all outputs if their clocks are known to be
-/// related, and from those with a gradient otherwise.
+/// The clock of a condition that gates all outputs. It is determined by all outputs if their clocks are known to be
+/// related, and otherwise by the outputs with a gradient.
 pub(crate) fn top(outputs: &[Var], active: &BTreeSet<Var>, clocks: &NodeClocks) -> Option<Class> {
     let known =
         |outputs: &[Var]| clocks.top(outputs).filter(|&top| outputs.iter().all(|&o| clocks.is_below(top, o)));
@@ -50,8 +50,8 @@ pub(crate) fn gates(
     outputs.iter().map(gate_of).collect()
 }
 
-/// The gates as callers see them: their paths in terms of the node's interface. A clock that is not known to be related
-/// to that of the condition counts as hidden.
+/// The gates in terms of the node's interface, for callers. A clock that is not known to be related to the clock of the
+/// condition counts as hidden.
 pub(crate) fn for_callers(
     source: &Node,
     clocks: &NodeClocks,
@@ -64,7 +64,7 @@ pub(crate) fn for_callers(
     let top = top(outputs, active, clocks).filter(|&top| outputs.iter().any(|&o| clocks.class(o) == top));
     let is_single = gates.iter().all(|gate| gate.condition == 0);
     let seen = |(o, gate): (&Var, &Gate<Guard>)| {
-        // Where a gradient that nothing reads is present does not matter.
+        // The clock of an unused gradient does not matter.
         if !active.contains(o) {
             return Gate { condition: gate.condition, path: Vec::new() };
         }
@@ -76,14 +76,14 @@ pub(crate) fn for_callers(
     outputs.iter().zip(gates).map(seen).collect()
 }
 
-/// Whether the outputs are on different clocks and an instance inside the node decides how these are related.
+/// Whether the outputs are on different clocks and an instance inside the node determines how these are related.
 pub(crate) fn is_unclear(clocks: &NodeClocks, outputs: &[Var], active: &BTreeSet<Var>) -> bool {
     let live = || outputs.iter().copied().filter(|o| active.contains(o));
     let Some(top) = top(outputs, active, clocks) else { return false };
     !live().all(|o| clocks.is_below(top, o)) && live().any(|o| clocks.is_hidden(o))
 }
 
-/// The gates of a node, for its callers, whose adjoint the program defines: it has one condition.
+/// The gates, for callers, of a node whose adjoint is defined by the program: it has one condition.
 pub(crate) fn of_own(source: &Node, adjoints: &Adjoints, clocks: &NodeClocks) -> Vec<Gate<Step>> {
     let (num, active) = (num_outputs(source), active(source, adjoints));
     for_callers(source, clocks, &num, &gates(Gating::One, &num, &active, clocks), &active)

@@ -1,5 +1,5 @@
-//! The gradient of one output, as a runnable module: the root's adjoint, for one output in every cycle, with every
-//! parameter held.
+//! The gradient of one output, as a runnable module: the root's adjoint, for one output in every cycle, with all
+//! parameters held.
 
 use rml_base::{Diagnostic, Diagnostics};
 use rml_ir::normal::{
@@ -13,31 +13,32 @@ use crate::signature::num_outputs;
 
 mod held;
 
-/// A node and its adjoint, each a root that runs with parameters that nothing updates.
+/// A node and its adjoint; each is a root that runs without updating parameters.
 #[derive(Clone, Debug)]
 pub struct Gradient {
     /// The module; its root is [`Gradient::backward`].
     pub module: Differentiated,
-    /// The node itself, with the chosen output alone. What the program would train within it is held.
+    /// The node itself, with only the chosen output. Parameters that the program would train within it are held.
     pub forward: NodeId,
-    /// The adjoint without `bp` and gradients of outputs: `bp` is true, and so every cycle of the chosen output counts
-    /// with weight 1. Its first output is the chosen one, the others are gradients of inputs.
+    /// The adjoint without `bp` and gradients of outputs: `bp` is always true, so every cycle of the chosen output
+    /// counts with weight 1. Its first output is the chosen one; the others are gradients of inputs.
     pub backward: NodeId,
-    /// For each input stream of the node the output of the adjoint that is its gradient; `None` = the output does not
-    /// depend on it, or it is no num.
+    /// For each input stream of the node: the output of the adjoint that is its gradient. `None` if the output does not
+    /// depend on the input, or if the input is not a num.
     pub inputs: Vec<Option<usize>>,
 }
 
-/// The gradient of output `loss` (a position among the outputs) of the root.
+/// The gradient of the output of the root at position `loss`.
 ///
-/// Parameters are leaves: all reads see one value. Where the root itself trains (calls adjoints), what it trains is
-/// held too, so that its gradient is the derivative of what it computes, not of what it would have learned meanwhile.
+/// Parameters are leaves: all reads see the same value. If the root itself trains (calls adjoints), the parameters that
+/// it trains are held too. So the gradient is the derivative of what the root computes, without the effect of its own
+/// training.
 ///
 /// Requires: `normal::verify`, and a num output at that position. Ensures: [`rml_ir::pass::inline_held`] finds the
 /// gradients of the parameters.
 ///
 /// # Errors
-/// As [`differentiate`](crate::differentiate).
+/// The same as for [`differentiate`](crate::differentiate).
 pub fn gradient(module: Module, loss: usize) -> Result<Gradient, Diagnostics> {
     let _span = tracing::debug_span!("gradient").entered();
     let mut driver = Driver::new(module, false);
@@ -69,7 +70,7 @@ pub fn gradient(module: Module, loss: usize) -> Result<Gradient, Diagnostics> {
 }
 
 /// Turns the formals `bp` and `d<o>` into equations: `bp` is true, and the gradient is one for the output `chosen` and
-/// zero for the others. `with_bp` says for each num output whether it is present with `bp`.
+/// zero for the others. `with_bp` says for each num output whether it is present together with `bp`.
 fn seed(
     node: &mut Node,
     primal: &Node,
@@ -99,7 +100,7 @@ fn seed(
         let ty = node.vars[d].ty.clone();
         let weight = constant(node, &ty, if o == chosen { 1.0 } else { 0.0 }, precision)?;
         if *here {
-            // A constant alone would have its own clock; this choice puts it on the clock of the output.
+            // A constant on its own would have its own clock; this `if` puts it on the clock of the output.
             let then = push_var(node, None, ty.clone(), node.span);
             define(node, then, Rhs::Const(weight));
             let tied = push_var(node, None, ty, node.span);
@@ -112,7 +113,7 @@ fn seed(
     Ok(())
 }
 
-/// The formals of the adjoint that stand for those of the node, with the clocks that the node declares.
+/// The formals of the adjoint that correspond to those of the node, with the clocks that the node declares.
 fn formals(node: &Node, primal: &Node) -> Vec<Formal> {
     let streams: Vec<Var> = node.inputs().map(|i| i.var).collect();
     let own: Vec<Var> = primal.inputs().map(|i| i.var).collect();

@@ -1,15 +1,15 @@
-//! Reverse-mode differentiation, from the normal form to the one in which every adjoint is a node.
+//! Reverse-mode differentiation, from the normal form to the differentiated form, in which every adjoint is a node.
 //!
 //! For a node `f` it makes the node `diff_f`, which has the equations of `f` and the transpose of each of them.
 //! Gradients are *gated*: each variable `v` with a gradient `dv` has a boolean stream `bp_v` on its clock, and `dv` is
 //! present where `bp_v` is true, so cycles without backpropagation cost nothing (ADJ-1). Transposition reverses time:
 //! `fby` becomes `fby back`; `fby back` and `post` become `fby`.
 //!
-//! Nothing here knows the surface syntax, and nothing after this crate knows about gradients.
+//! This crate does not depend on the surface syntax, and the later stages do not depend on gradients.
 //!
-//! `driver` chooses nodes, callees first. `analyse` finds which variables have a gradient and under which condition
-//! (`bp`). `synthesise` makes the adjoint: `rules` transpose the equations, and `finish` orders and renumbers them.
-//! `resolve` translates calls of adjoints by name.
+//! `driver` chooses nodes, callees first. `analyse` determines which variables have a gradient and under which
+//! condition (`bp`). `synthesise` makes the adjoint: `rules` transposes the equations, and `finish` orders and
+//! renumbers them. `resolve` translates calls of adjoints by name.
 
 mod activity;
 mod analyse;
@@ -39,28 +39,29 @@ use crate::driver::Driver;
 
 pub use gradient::{Gradient, gradient};
 
-/// A module with the adjoint of one of its nodes, to be shown.
+/// A module with the adjoint of one of its nodes, made to be shown.
 #[derive(Clone, Debug)]
 pub struct ShownAdjoint {
     /// The module; its root is the adjoint.
     pub module: Differentiated,
-    /// The adjoint: made here, or the program's own where it defines one.
+    /// The adjoint: a synthesised one, or the program's own if it defines one.
     pub adjoint: NodeId,
-    /// The nodes made here, callees before callers.
+    /// The synthesised nodes, callees before callers.
     pub synthesised: Vec<NodeId>,
-    /// All nodes that the adjoint needs, made here or the program's own, callees before callers; the adjoint is last.
+    /// All nodes that the adjoint needs, synthesised or the program's own, callees before callers; the adjoint is last.
     pub needed: Vec<NodeId>,
-    /// For the equations of the nodes made here, those that they transpose.
+    /// For each synthesised node: the equations that its equations transpose.
     pub origins: BTreeMap<NodeId, Origins>,
 }
 
-/// Adds the adjoint node `diff_f` for every node `f` that the program differentiates, and calls it.
+/// Adds the adjoint node `diff_f` for every node `f` that the program differentiates, and replaces the calls by name
+/// with calls of it.
 ///
-/// Requires: `normal::verify`. Ensures: the equations of the program are unchanged apart from its calls of adjoints.
+/// Requires: `normal::verify`. Ensures: the equations of the program are unchanged, apart from its calls of adjoints.
 ///
 /// # Errors
-/// An adjoint that the program defines has another interface than the node it stands for needs; a trained parameter has
-/// no `diff_param`; outputs of an instance are on clocks that its caller cannot tell apart.
+/// An adjoint that the program defines does not have the interface that its node requires; a trained parameter has no
+/// `diff_param`; outputs of an instance are on clocks that its caller cannot distinguish.
 pub fn differentiate(module: Module) -> Result<Differentiated, Diagnostics> {
     let _span = tracing::debug_span!("differentiate").entered();
     let first = NodeId(u32::try_from(module.nodes.len()).unwrap_or(u32::MAX));
@@ -79,11 +80,11 @@ pub fn differentiate(module: Module) -> Result<Differentiated, Diagnostics> {
     Ok(Differentiated::made("differentiate", module))
 }
 
-/// The module with the adjoint of `node`, for showing it: as [`differentiate`] makes it, but with names for parameters
-/// inside expressions and for results of calls inside expressions (so that states have other names).
+/// The module with the adjoint of `node`, for showing it. It is the one that [`differentiate`] makes, but with names
+/// for parameters inside expressions and for results of calls inside expressions (so states have other names).
 ///
 /// # Errors
-/// As [`differentiate`].
+/// The same as for [`differentiate`].
 pub fn differentiate_node(module: Module, node: NodeId) -> Result<ShownAdjoint, Diagnostics> {
     let _span = tracing::debug_span!("differentiate").entered();
     let first = NodeId(u32::try_from(module.nodes.len()).unwrap_or(u32::MAX));
@@ -107,8 +108,8 @@ pub fn differentiate_node(module: Module, node: NodeId) -> Result<ShownAdjoint, 
     Ok(ShownAdjoint { module, adjoint, synthesised, needed, origins })
 }
 
-/// Gives the adjoints with a condition for each output (`each`) other names than those with one condition, where both
-/// are needed, so that their text can be read.
+/// If a node has both kinds of adjoints, renames those with a condition for each output (`each`), so that the printed
+/// module can be read.
 fn apart(module: &mut Module, nodes: &[NodeId], each: &BTreeSet<NodeId>) {
     let name = |module: &Module, id: NodeId| module.nodes[id].name.clone();
     let mut taken: BTreeSet<Arc<str>> = module.nodes.iter().map(|node| node.name.clone()).collect();

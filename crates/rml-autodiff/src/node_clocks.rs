@@ -1,10 +1,10 @@
-//! The clock classes of one node in normal form, and how they are sampled from one another.
+//! The clock classes of one node in normal form, and the samplings between them.
 //!
-//! Variables are in one class if the form of the equations puts them in the same cycles, as `+` does with its operands
-//! and its result. After `y = x when c`, the class of `y` is sampled from that of `x` by `c`. [`gating`](crate::gating)
-//! uses this to choose the clock of `bp` for a node whose outputs are on several clocks.
+//! Variables are in the same class if the form of the equations puts them in the same cycles, as `+` does with its
+//! operands and its result. After `y = x when c`, the class of `y` is sampled from the class of `x` by `c`.
+//! [`gating`](crate::gating) uses this to choose the clock of `bp` for a node whose outputs are on several clocks.
 //!
-//! The analysis rejects nothing. Classes that it does not relate may still turn out to be equal when the program runs.
+//! The analysis rejects nothing. Classes that it does not relate may still turn out to be equal at run time.
 
 use std::collections::BTreeMap;
 
@@ -22,11 +22,11 @@ pub(crate) type Class = usize;
 pub(crate) struct NodeClocks {
     /// The classes, as sets of variables.
     sets: Sets,
-    /// By sampled class: the class that it is sampled from, and the guard.
+    /// For each sampled class: the class from which it is sampled, and the guard.
     sampled: BTreeMap<Class, (Class, Guard)>,
-    /// By variable, the guard that it is when negations and copies are followed.
+    /// For each variable: its guard, with negations and copies followed.
     bases: Vec<Guard>,
-    /// Results of calls whose clock a variable inside the callee decides.
+    /// Results of calls whose clock is determined by a variable inside the callee.
     inside: Vec<Var>,
 }
 
@@ -42,25 +42,26 @@ pub(crate) struct Known {
 /// The clock classes of a node's interface, for its callers.
 #[derive(Clone, Default)]
 pub(crate) struct Summary {
-    /// The class of each input, then of each output.
+    /// The classes of the inputs, followed by those of the outputs.
     classes: Vec<Class>,
-    /// A class, the class that it is sampled from, the position of the condition in the interface, and its value.
+    /// A sampled class, the class from which it is sampled, the position of the condition in the interface, and its
+    /// value.
     sampled: Vec<(Class, Class, usize, bool)>,
     /// The classes that are sampled by a variable that is not in the interface.
     hidden: Vec<Class>,
 }
 
-/// One sampling on the way from a clock to a slower one, in terms of the interface of the node.
+/// One sampling on the path from a clock to a slower one, in terms of the interface of the node.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Step {
-    /// By the input or output at that position (inputs first), where it has that value.
+    /// By the input or output at this position (inputs first), where it has this value.
     Interface(usize, bool),
     /// By a variable inside the node.
     Inside,
 }
 
 impl NodeClocks {
-    /// Analyses a node. `summaries` describes its callees, and `known` adds what its equations do not show.
+    /// Analyses a node. `summaries` describes its callees, and `known` adds facts that its equations do not show.
     pub(crate) fn of(node: &Node, summaries: &BTreeMap<NodeId, Summary>, known: &Known) -> Self {
         let mut clocks = Self {
             sets: Sets::new(node.vars.len()),
@@ -127,7 +128,8 @@ impl NodeClocks {
         }
     }
 
-    /// Unites the classes that are sampled from one class by the same guard, until none is left, and fills `sampled`.
+    /// Unites classes that are sampled from the same class by the same guard, until there are none left, and fills
+    /// `sampled`.
     fn close(&mut self, relations: &[(Var, Var, Guard)]) {
         loop {
             let mut changed = false;
@@ -163,7 +165,7 @@ impl NodeClocks {
     }
 
     /// The guards by which the class of `v` is sampled from `top`, outermost first; `None` if it is not sampled from
-    /// `top`. All classes that are not sampled from another one count as one class, the base clock of the node.
+    /// `top`. All classes that are not sampled from another class count as one class, the base clock of the node.
     pub(crate) fn path(&self, top: Class, v: Var) -> Option<Vec<Guard>> {
         let mut path = Vec::new();
         let mut class = self.class(v);
@@ -189,13 +191,13 @@ impl NodeClocks {
         self.upward(self.class(v)).any(|class| class == top)
     }
 
-    /// A class, the class that it is sampled from, and so on.
+    /// A class, the class from which it is sampled, and so on.
     fn upward(&self, class: Class) -> impl Iterator<Item = Class> + '_ {
         let up = |class: &Class| self.sampled.get(class).map(|&(parent, _)| parent);
         std::iter::successors(Some(class), up).take(self.sampled.len() + 1)
     }
 
-    /// The slowest class that all outputs are sampled from; if there is none, the class of the first output.
+    /// The slowest class from which all outputs are sampled; if there is none, the class of the first output.
     pub(crate) fn top(&self, outputs: &[Var]) -> Option<Class> {
         let first = self.class(*outputs.first()?);
         let known = |top: &Class| outputs.iter().all(|&o| self.is_below(*top, o));
@@ -207,12 +209,12 @@ impl NodeClocks {
             .or(Some(first))
     }
 
-    /// Whether a variable inside a callee decides the clock of `v`.
+    /// Whether the clock of `v` is determined by a variable inside a callee.
     pub(crate) fn is_hidden(&self, v: Var) -> bool {
         self.inside.iter().any(|&of| self.class(of) == self.class(v))
     }
 
-    /// The guard by which a class is sampled from another one.
+    /// The guard by which a class is sampled from another class.
     pub(crate) fn sampled_by(&self, class: Class) -> Option<Guard> {
         self.sampled.get(&class).map(|&(_, guard)| guard)
     }
@@ -246,7 +248,7 @@ impl NodeClocks {
     }
 }
 
-/// For each variable, the guard that it is when negations and copies are followed.
+/// For each variable: its guard, with negations and copies followed.
 fn bases(node: &Node) -> Vec<Guard> {
     let mut bases: Vec<Guard> = node.vars.ids().map(|var| Guard { var, positive: true }).collect();
     let mut definition: BTreeMap<Var, Guard> = BTreeMap::new();

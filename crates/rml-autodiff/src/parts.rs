@@ -1,7 +1,7 @@
-//! Joins the gradients of the parts of one variable.
+//! Combines the gradients of the parts of one variable.
 //!
 //! The gradient of `z[.., 0:n]` is zero outside that slice. If several slices cover `z` without overlapping, the sum of
-//! their gradients is a concatenation; if every position of an axis is picked, it is a stack.
+//! their gradients is a concatenation; if every position of an axis is selected, it is a stack.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -12,13 +12,13 @@ use rml_ir::op::{AxisIndex, Binary, Op};
 
 use crate::build::Builder;
 
-/// The sum of gradients of one variable.
+/// The sum of the gradients of one variable.
 pub(crate) fn sum(b: &mut Builder, parts: Vec<Var>) -> Option<Var> {
     let parts = joined(b, parts);
     parts.into_iter().reduce(|sum, part| b.apply(Op::Binary(Binary::Add), &[sum, part]))
 }
 
-/// The same gradients, with those that cover an axis joined in the place of the first.
+/// The same gradients; those that together cover an axis are combined in the place of the first one.
 fn joined(b: &mut Builder, parts: Vec<Var>) -> Vec<Var> {
     let mut by_axis: BTreeMap<usize, Vec<Var>> = BTreeMap::new();
     for &part in &parts {
@@ -36,7 +36,7 @@ fn joined(b: &mut Builder, parts: Vec<Var>) -> Vec<Var> {
     parts.into_iter().filter_map(|part| replaced.get(&part).copied().unwrap_or(Some(part))).collect()
 }
 
-/// The only axis of which some entries are left out.
+/// The axis of which some entries are not selected, if there is exactly one.
 fn divided(shape: &Shape, items: &[AxisIndex]) -> Option<usize> {
     let mut axes = items.iter().zip(shape.dims()).enumerate();
     let mut partial = axes.by_ref().filter(|(_, (item, size))| **item != AxisIndex::whole(**size));
@@ -44,7 +44,7 @@ fn divided(shape: &Shape, items: &[AxisIndex]) -> Option<usize> {
     partial.next().is_none().then_some(axis)
 }
 
-/// The gradients as one, if their entries cover the axis and each other nowhere.
+/// The combined gradient, if the entries of the group cover the axis without overlapping.
 fn join(b: &mut Builder, axis: usize, group: &[Var]) -> Option<Var> {
     let (first, distinct) = (*group.first()?, group.iter().collect::<BTreeSet<_>>().len());
     let size = *b.ty(first).shape.dims().get(axis)?;

@@ -1,4 +1,4 @@
-//! Replaces the calls of adjoints by name ([`Callee::Diff`]) with calls of the nodes that were made for them.
+//! Replaces the calls of adjoints by name ([`Callee::Diff`]) with calls of the nodes made for them.
 
 use rml_base::{Diagnostic, IndexVec};
 use rml_ir::normal::{Callee, ConstKind, Constant, Eq, Equation, Module, Node, NodeId, Rhs, Var};
@@ -9,7 +9,7 @@ use crate::activity::Adjoints;
 use crate::node::{for_each_operand, push_var};
 use crate::signature::{Adjoint, Gradient, num_inputs, num_outputs};
 
-/// Where a result of the canonical interface comes from.
+/// The source of a result of the canonical interface.
 #[derive(Clone, Debug)]
 enum Source {
     /// The output at that position.
@@ -20,16 +20,16 @@ enum Source {
     Zeros(Type, usize),
 }
 
-/// How a call of the canonical interface is translated into one of the real interface.
+/// The translation of a call with the canonical interface into a call with the real interface.
 struct Mapping {
     node: NodeId,
-    /// For each real input, the canonical one.
+    /// For each real input: the position of the canonical one.
     inputs: Vec<usize>,
-    /// For each canonical output.
+    /// For each canonical output: its source.
     outputs: Vec<Source>,
-    /// Types of the real outputs.
+    /// The types of the real outputs.
     types: Vec<Type>,
-    /// Conditions by their canonical inputs, each with a real output that it is present with.
+    /// Conditions, by their canonical inputs; each with a real output that is present together with it.
     gates: Vec<(usize, usize)>,
 }
 
@@ -37,11 +37,11 @@ struct Mapping {
 ///
 /// Requires: the adjoints of every order that the node calls are in `adjoints`.
 ///
-/// Ensures: a condition `bp` that nothing samples or merges is tied to the outputs that it gates, if `tie`: a literal
-/// is present with them, not in every cycle.
+/// Ensures: if `tie`, a condition `bp` that is not sampled or merged is tied to the outputs that it gates, so that a
+/// literal is present together with them and not in every cycle.
 ///
 /// # Errors
-/// If there is no memory for the zeros of a gradient that does not exist.
+/// The zeros for a gradient that does not exist exceed the memory limit.
 pub(crate) fn resolve(
     module: &mut Module,
     id: NodeId,
@@ -71,7 +71,7 @@ pub(crate) fn resolve(
 }
 
 fn mapping(module: &Module, primal: NodeId, order: u8, adjoints: &Adjoints) -> Option<Mapping> {
-    // The interface of the function that is differentiated next, canonical without conditions, and where it is real.
+    // The canonical interface, without conditions, of the function that is differentiated next, and the real positions.
     let node = &module.nodes[primal];
     let mut inputs: Vec<usize> = (0..node.inputs().count()).collect();
     let mut outputs: Vec<Source> = (0..node.outputs.len()).map(Source::Output).collect();
@@ -85,7 +85,8 @@ fn mapping(module: &Module, primal: NodeId, order: u8, adjoints: &Adjoints) -> O
         gates.extend(gated(module, current, adjoint).map(|output| (bp, output)));
         let num: Vec<usize> =
             (0..canonical_outputs.len()).filter(|&k| canonical_outputs[k].is_num()).collect();
-        // Real inputs after those of the primal: bp, then one for each real num output, wherever that is canonically.
+        // The real inputs after those of the primal: bp, then one for each real num output, from its canonical
+        // position.
         let real_num = num_outputs(&module.nodes[current]);
         inputs.push(bp);
         for &o in &real_num {
@@ -118,7 +119,7 @@ fn mapping(module: &Module, primal: NodeId, order: u8, adjoints: &Adjoints) -> O
     Some(Mapping { node: current, inputs, outputs, types, gates })
 }
 
-/// The position of an output of `primal` that is present with the condition of its adjoint.
+/// The position of an output of `primal` that is present together with the condition of its adjoint.
 fn gated(module: &Module, primal: NodeId, adjoint: &Adjoint) -> Option<usize> {
     let node = &module.nodes[primal];
     let at = adjoint
@@ -129,8 +130,8 @@ fn gated(module: &Module, primal: NodeId, adjoint: &Adjoint) -> Option<usize> {
     node.outputs.iter().position(|&o| o == output)
 }
 
-/// For each variable, whether a `when`, a `merge` or a declared clock decides when it is present, directly or through
-/// what it is computed from.
+/// For each variable: whether a `when`, a `merge` or a declared clock determines when it is present, directly or
+/// through the variables from which it is computed.
 fn sampled(node: &Node) -> Vec<bool> {
     let mut sampled = vec![false; node.vars.len()];
     let mut readers: Vec<Vec<Var>> = vec![Vec::new(); node.vars.len()];
@@ -196,7 +197,7 @@ fn replace(
         if let (Some(&bp), Some(&o)) = (args.get(bp), lhs.get(output))
             && sampled.get(bp.0 as usize) == Some(&false)
         {
-            // Nothing reads this variable: it only makes the condition and the output present in the same cycles.
+            // This variable is never read: it only makes the condition and the output present in the same cycles.
             let tie = push_var(node, None, node.vars[o].ty.clone(), span);
             extra.push(Equation { lhs: vec![tie], rhs: Rhs::If { cond: bp, then: o, other: o }, span });
         }

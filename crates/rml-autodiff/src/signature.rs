@@ -1,9 +1,9 @@
 //! The interface of an adjoint node: which results of the canonical adjoint ([`Callee::Diff`]) it has, and at which
-//! positions. Checks the interface of adjoints that the program defines itself.
+//! positions. Also checks the interface of adjoints that the program defines itself.
 //!
-//! The canonical adjoint of `f` takes the inputs of `f`, `bp`, and `d<o>` for each num output `o`. Its results are the
-//! outputs of `f`, then `bp<x>` and `d<x>` for each num input `x`. An adjoint node takes the same inputs, and has those
-//! of `bp<x>` and `d<x>` that are needed.
+//! The canonical adjoint of `f` has the inputs of `f`, `bp`, and `d<o>` for each num output `o`. Its results are the
+//! outputs of `f`, and then `bp<x>` and `d<x>` for each num input `x`. An adjoint node has the same inputs, and those
+//! of the results `bp<x>` and `d<x>` that are needed.
 //!
 //! [`Callee::Diff`]: rml_ir::normal::Callee
 
@@ -15,41 +15,41 @@ use rml_ir::normal::{Module, Node, NodeId, Var};
 
 use crate::node_clocks::Step;
 
-/// The name of the node that updates parameters, the adjoint of `param`.
+/// The name of the node that updates parameters; it is the adjoint of `param`.
 const OPTIMISER: &str = "diff_param";
 
-/// What gates the gradient of one output.
+/// The condition that gates the gradient of one output.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Gate<S> {
-    /// The number of the condition among those of the adjoint.
+    /// The index of the condition among those of the adjoint.
     pub(crate) condition: usize,
-    /// The samplings that lead from the clock of the condition to that of the output.
+    /// The samplings from the clock of the condition to the clock of the output.
     pub(crate) path: Vec<S>,
 }
 
-/// An adjoint node, with what a call of it needs.
+/// An adjoint node, and the facts that a call of it needs.
 #[derive(Clone, Debug)]
 pub(crate) struct Adjoint {
     /// The node.
     pub(crate) node: NodeId,
-    /// Where the gradient of each num input stream of the primal is, in order.
+    /// For each num input stream of the primal, in order: the results that are its gradient.
     pub(crate) gradients: Vec<Gradient>,
-    /// What gates the gradient of each num output.
+    /// The gate of the gradient of each num output.
     pub(crate) gates: Vec<Gate<Step>>,
     /// Whether it updates parameters, itself or in nodes that it calls.
     pub(crate) trains: bool,
-    /// The node that updates, if the primal is a `param` that the program defines: calls of the primal then become
-    /// trained parameters.
+    /// The node that updates parameters, if the primal is a `param` that the program defines. Calls of the primal then
+    /// become trained parameters.
     pub(crate) parameter: Option<NodeId>,
-    /// How many outputs the primal has.
+    /// The number of outputs of the primal.
     pub(crate) primal_outputs: usize,
     /// Whether the program defines the node itself.
     pub(crate) is_own: bool,
-    /// Whether one condition cannot serve all outputs, since an instance inside decides on which clocks they are.
+    /// Whether one condition cannot gate all outputs, because an instance inside determines their clocks.
     pub(crate) is_unclear: bool,
 }
 
-/// Which results of an adjoint are the gradient of one num input.
+/// The results of an adjoint that are the gradient of one num input.
 #[derive(Clone, Debug)]
 pub(crate) struct Gradient {
     /// The position of the input among the input streams.
@@ -63,7 +63,7 @@ pub(crate) struct Gradient {
 }
 
 impl Adjoint {
-    /// How many conditions it takes: `bp` alone, or one for each clock of its num outputs.
+    /// The number of its conditions: only `bp`, or one for each clock of its num outputs.
     pub(crate) fn conditions(&self) -> usize {
         self.gates.iter().map(|gate| gate.condition + 1).max().unwrap_or(1)
     }
@@ -80,7 +80,7 @@ impl Adjoint {
     }
 }
 
-/// The num inputs of a node with their positions among its input streams.
+/// The num inputs of a node, with their positions among its input streams.
 pub(crate) fn num_inputs(node: &Node) -> Vec<(usize, Var)> {
     node.inputs().map(|i| i.var).enumerate().filter(|&(_, v)| node.vars[v].ty.is_num()).collect()
 }
@@ -90,7 +90,7 @@ pub(crate) fn num_outputs(node: &Node) -> Vec<Var> {
     node.outputs.iter().copied().filter(|&o| node.vars[o].ty.is_num()).collect()
 }
 
-/// Takes the node that the program defines as the adjoint of `primal`, if its interface fits.
+/// The adjoint of `primal` that the program defines, if its interface fits.
 pub(crate) fn of_override(
     module: &Module,
     primal: NodeId,
@@ -137,7 +137,7 @@ pub(crate) fn of_override(
     })
 }
 
-/// Finds the outputs `bp<x>` and `d<x>` of an adjoint that the program defines by their names.
+/// Finds the outputs `bp<x>` and `d<x>` of an adjoint that the program defines, by their names.
 fn named_gradient(f: &Node, g: &Node, input: usize, x: Var, problems: &mut Diagnostics) -> Gradient {
     let ty = f.vars[x].ty.clone();
     let mut find = |prefix: &str, expected: &Type| {

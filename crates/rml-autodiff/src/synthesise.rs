@@ -1,4 +1,4 @@
-//! Synthesises the adjoint of one node. Its callees have theirs already.
+//! Synthesises the adjoint of one node; the adjoints of its callees already exist.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -20,10 +20,10 @@ use crate::parts;
 use crate::rules::{self, Contribution};
 use crate::signature::{Gate, Gradient, num_inputs, num_outputs};
 
-/// An adjoint node, with what becomes its [`Adjoint`](crate::signature::Adjoint).
+/// An adjoint node, and the data for its [`Adjoint`](crate::signature::Adjoint).
 pub(crate) struct Synthesised {
     pub(crate) node: Node,
-    /// Which equations those of the node transpose.
+    /// The equations that each of its equations transposes.
     pub(crate) origins: Origins,
     pub(crate) gradients: Vec<Gradient>,
     pub(crate) trains: bool,
@@ -36,7 +36,7 @@ pub(crate) struct Synthesised {
 /// Makes the adjoint of `source`.
 ///
 /// Requires: no call of the node is a [`Callee::Diff`], and every callee that can pass a gradient is in `adjoints`.
-/// `readable` gives names to results and parameters that have none in the source; that is for printing only, since
+/// With `readable`, results and parameters without a name in the source get one. This is for printing only, because
 /// states are named after variables.
 pub(crate) fn synthesise(
     module: &Module,
@@ -86,7 +86,7 @@ pub(crate) fn synthesise(
     Ok(Synthesised { node, origins, gradients, trains, gates, is_unclear })
 }
 
-/// The formals `d<output>` of the num outputs.
+/// The formals `d<output>` of the num outputs, with their conditions.
 fn formals(b: &mut Builder, outputs: &[Var], gates: &[Gate<Guard>], bps: &[Var]) -> Vec<activity::Formal> {
     let formal = |(&output, gate): (&Var, &Gate<Guard>)| {
         let ty = b.ty(output);
@@ -97,7 +97,7 @@ fn formals(b: &mut Builder, outputs: &[Var], gates: &[Gate<Guard>], bps: &[Var])
     outputs.iter().zip(gates).map(formal).collect()
 }
 
-/// Makes the equations of all gradients, and replaces the calls by those of adjoints.
+/// Makes the equations of all gradients, and replaces calls by calls of adjoints.
 fn transpose(b: &mut Builder, activity: &Activity, uses: &BTreeMap<Var, Vec<Use>>, inputs: &[(usize, Var)]) {
     let order: Vec<Var> = inputs.iter().map(|&(_, x)| x).chain(b.slots.keys().copied()).collect();
     b.name_conditions(order);
@@ -124,7 +124,7 @@ fn train(b: &mut Builder, module: &Module, source: &Node) -> Result<(), Diagnost
     if problems.has_errors() { Err(problems) } else { Ok(()) }
 }
 
-/// Whether the adjoint, or one that it calls, updates a parameter.
+/// Whether the adjoint, or an adjoint that it calls, updates a parameter.
 fn trains(b: &Builder, activity: &Activity) -> bool {
     let training: BTreeSet<NodeId> =
         activity.calls.iter().filter(|c| c.adjoint.trains).map(|c| c.adjoint.node).collect();
@@ -147,7 +147,7 @@ fn uses_by_target(activity: &Activity) -> BTreeMap<Var, Vec<Use>> {
     uses
 }
 
-/// Names the results of calls that become calls of adjoints: a tuple cannot stay inside an expression.
+/// Names the results of calls that become calls of adjoints, because an expression cannot contain a tuple.
 fn name_results(b: &mut Builder, activity: &Activity) {
     for call in activity.calls.iter().filter(|call| !call.results.is_empty()) {
         for v in b.node.equations[call.eq].lhs.clone() {
@@ -158,7 +158,7 @@ fn name_results(b: &mut Builder, activity: &Activity) {
     }
 }
 
-/// Names what calls of adjoints give for variables with a name, where it is not the whole gradient: `dx1`, `bpx1`.
+/// Names the results of adjoints for named variables where they are only a part of the gradient: `dx1`, `bpx1`.
 fn name_contributions(b: &mut Builder, activity: &Activity) {
     for found in &activity.uses {
         let (Some(result), Some(name)) = (found.result, b.name(found.target)) else { continue };
@@ -175,7 +175,7 @@ fn name_contributions(b: &mut Builder, activity: &Activity) {
     }
 }
 
-/// Names a parameter inside an expression after the variable that the expression defines: `hp` for `h`.
+/// Names a parameter inside an expression after the variable of the expression's equation: `hp` for `h`.
 fn name_parameters(b: &mut Builder) {
     let mut owner = None;
     for id in b.forward_equations().ids().rev() {
@@ -199,10 +199,10 @@ fn seeds_by_output(activity: &Activity) -> BTreeMap<Var, Vec<Seed>> {
     seeds
 }
 
-/// Chooses a variable for the gradient of each active variable: the formal, if nothing else contributes.
+/// Chooses a variable for the gradient of each active variable; it is the formal, if nothing else contributes.
 fn name_gradients(b: &mut Builder, seeds: &BTreeMap<Var, Vec<Seed>>, uses: &BTreeMap<Var, Vec<Use>>) {
     let mut active: Vec<Var> = b.slots.keys().copied().collect();
-    // Those with several contributions last: their names give way to the formals'.
+    // Variables with several contributions come last, because formals have priority for names.
     active.sort_by_key(|v| uses.contains_key(v) && seeds.contains_key(v));
     for v in active {
         let d = match seeds.get(&v).map(Vec::as_slice) {
@@ -223,10 +223,10 @@ fn name_gradients(b: &mut Builder, seeds: &BTreeMap<Var, Vec<Seed>>, uses: &BTre
     }
 }
 
-/// Adds up what the seeds and uses of `v` contribute.
+/// Sums the contributions of the seeds and uses of `v`.
 fn define_gradient(b: &mut Builder, activity: &Activity, (seeds, uses): (&[Seed], &[Use]), v: Var) {
     let (Some(&d), Some(&slot)) = (b.gradients.get(&v), b.slots.get(&v)) else { return };
-    // A formal is the gradient of its own output only.
+    // A formal is the gradient of only its own output.
     if seeds.iter().any(|s| s.d == d) {
         return;
     }
@@ -240,7 +240,7 @@ fn define_gradient(b: &mut Builder, activity: &Activity, (seeds, uses): (&[Seed]
         }
     }
     let bp = b.condition(slot);
-    // What comes under one condition is added up before it is completed with zeros.
+    // Contributions under the same condition are summed before they are completed with zeros.
     let mut groups: Vec<(Option<Bp>, Vec<Var>)> = Vec::new();
     let mut place: BTreeMap<Bp, usize> = BTreeMap::new();
     for (here, part) in parts {
@@ -267,7 +267,7 @@ fn define_gradient(b: &mut Builder, activity: &Activity, (seeds, uses): (&[Seed]
         b.alias.insert(zero, d);
         return;
     };
-    // The gradient itself may stand for that of another variable already.
+    // The gradient itself may already be the replacement for another variable.
     let (d, resolved) = (finish::resolve(&b.alias, d), finish::resolve(&b.alias, sum));
     if b.name(resolved).is_none() && !b.is_sample(resolved) && resolved != d {
         b.alias.insert(resolved, d);
@@ -278,14 +278,14 @@ fn define_gradient(b: &mut Builder, activity: &Activity, (seeds, uses): (&[Seed]
     }
 }
 
-/// Whether the gradient of `v` is neither a result of the adjoint nor the gradient of a parameter. Such a gradient
-/// needs no name of its own.
+/// Whether the gradient of `v` is neither a result of the adjoint nor the gradient of a parameter. Such a gradient does
+/// not need its own name.
 fn is_inner(b: &Builder, v: Var) -> bool {
     b.rhs(v).is_some_and(|rhs| !matches!(rhs, Rhs::Param { .. } | Rhs::ParamUpdate { .. }))
 }
 
 /// Makes sums with different conditions present wherever `slot` is true: two sums whose conditions exclude each other
-/// are merged, and the others are padded with zeros.
+/// are merged, and the other sums are padded with zeros.
 fn completed(b: &mut Builder, slot: Bp, groups: Vec<(Option<Bp>, Var)>) -> Vec<Var> {
     let mut parts: Vec<(Option<Var>, Var)> = Vec::new();
     let mut open: BTreeMap<Var, usize> = BTreeMap::new();
@@ -311,7 +311,7 @@ fn completed(b: &mut Builder, slot: Bp, groups: Vec<(Option<Bp>, Var)>) -> Vec<V
     parts.into_iter().map(|(cond, d)| cond.map_or(d, |cond| b.pad(cond, d))).collect()
 }
 
-/// The formals that gate gradients: `bp`, or one for each clock of the outputs, named after the first on it.
+/// The formals that gate gradients: `bp`, or one for each clock of the outputs, named after the first output on it.
 fn conditions(b: &mut Builder, outputs: &[Var], gates: &[Gate<Guard>]) -> Vec<Var> {
     let count = gates.iter().map(|gate| gate.condition + 1).max().unwrap_or(1);
     let mut firsts: Vec<Option<Var>> = vec![None; count];
@@ -386,8 +386,8 @@ fn results(b: &mut Builder, bp: Var, inputs: &[(usize, Var)]) -> Vec<Gradient> {
     gradients
 }
 
-/// Makes `v` an output: itself if it is not taken for an input or output, else a copy named `wanted`. Returns its
-/// position.
+/// Makes `v` an output: the variable itself, unless it is already an input or output; then a copy named `wanted`.
+/// Returns its position.
 fn output(b: &mut Builder, v: Var, wanted: &str, taken: &mut BTreeSet<Var>) -> usize {
     let v = finish::resolve(&b.alias, v);
     let result = if taken.contains(&v) {
@@ -406,13 +406,13 @@ fn output(b: &mut Builder, v: Var, wanted: &str, taken: &mut BTreeSet<Var>) -> u
     b.node.outputs.len() - 1
 }
 
-/// Keys that order gradients by the source equations that use their variables, inputs first within each equation.
+/// Keys that order gradients by the source equations that use their variables; within each equation, inputs come first.
 fn order_keys(
     source: &Node,
     activity: &Activity,
     inputs: &[(usize, Var)],
 ) -> BTreeMap<Var, (usize, bool, usize)> {
-    // A source equation is a run of unnamed temporaries and the named variables they serve.
+    // A source equation corresponds to a run of unnamed temporaries and the named variables that use them.
     let mut groups = Vec::new();
     let mut group = 0;
     for eq in source.equations.iter() {

@@ -12,7 +12,7 @@ const LSTM: &str = include_str!("programs/lstm.rml");
 const PARTS: &str = include_str!("programs/features/parts.rml");
 const CLOCKS: &str = include_str!("programs/clocks.rml");
 
-/// The text of the adjoint of `node` and of those it calls.
+/// The text of the adjoint of `node` and of the nodes that it calls.
 fn diff(text: &str, node: &str) -> String {
     let module = normal(text, Root::Diff(node.into())).unwrap_or_else(|e| panic!("{e}"));
     let root = module.root;
@@ -20,7 +20,7 @@ fn diff(text: &str, node: &str) -> String {
     surface::print_nodes(&made.module, &made.synthesised, Some(made.adjoint), &made.origins)
 }
 
-/// Compares with `tests/golden/<name>.rml`; `RML_BLESS=1` writes it.
+/// Compares with `tests/golden/<name>.rml`; with `RML_BLESS=1`, writes that file.
 #[track_caller]
 fn expect_file(text: &str, node: &str, name: &str) {
     let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(name);
@@ -37,7 +37,7 @@ fn lstm() {
     expect_file(LSTM, "layer", "lstm.rml");
 }
 
-/// What covers a variable is one `concat`, of slices that need not be printed; what does not has its entries as
+/// Slices that cover a variable become one `concat`, and need not be printed; otherwise the entries are printed as
 /// written.
 #[test]
 fn gates() {
@@ -51,7 +51,7 @@ fn gates() {
     assert!(diff(PARTS, "check_overlapping").contains(", ::-1, :3)"));
 }
 
-/// The shape of an operand that has no name is written in terms of what has one.
+/// The shape of an operand without a name is written in terms of named variables.
 #[test]
 fn unnamed_operand() {
     let text = "node cell(units, h, x) -> (o)\n  o = matmul(x, param(normal([3, units], 0.0, 1.0))) + matmul(h, k);\n  \
@@ -86,7 +86,7 @@ fn app_pipe() {
     expect_file(APP, "app_pipe", "app_pipe.rml");
 }
 
-/// The paper's bidirectional layer: adjoints that the program defines beside derived ones.
+/// The paper's bidirectional layer: adjoints that the program defines, together with derived ones.
 #[test]
 fn lstm_bi() {
     expect_file(include_str!("../../../examples/paper/lstm_end.rml"), "main", "lstm_bi.rml");
@@ -110,7 +110,7 @@ node f(x: num [], y: num []) -> (o)
     expect_file(text, "f", "grouped.rml");
 }
 
-/// Callers find a gradient by the name of its input, also where an inner variable has the same one.
+/// Callers find a gradient by the name of its input, even if an inner variable has the same name.
 #[test]
 fn gradients_of_inputs_keep_their_names() {
     let text = "node main(y: num [2], c: bool [], b: bool []) -> (loss)

@@ -1,5 +1,4 @@
-//! With `bp` false throughout, what is left of an adjoint is the node itself; with `bp` true, no condition is left
-//! idle.
+//! If `bp` is always false, an adjoint reduces to the node itself; if `bp` is always true, no condition remains.
 
 mod support;
 
@@ -13,7 +12,7 @@ use rml_ir::pass;
 use rml_testkit::gradients::normal;
 use support::source::{FEATURES, PROGRAMS, checked_nodes};
 
-/// What runs, for the node `node` of the text.
+/// The compiled program for the node `node` of the text.
 fn compiled(text: &str, node: &str) -> Drawn {
     let module = normal(text, Root::Run(node.into())).unwrap_or_else(|e| panic!("{node}: {e}\n{text}"));
     let module = differentiate(module).unwrap_or_else(|e| panic!("{node}: {e}\n{text}"));
@@ -21,7 +20,8 @@ fn compiled(text: &str, node: &str) -> Drawn {
     pass::draw(pass::lower(flat, pass::Keep::Needed), 1).expect("memory for the draws")
 }
 
-/// The equations that the outputs depend on, with variables numbered as they are met from the outputs on.
+/// The equations on which the outputs depend, with variables numbered in the order in which they are reached from the
+/// outputs.
 fn canonical(flat: &Flat) -> String {
     let equations: BTreeMap<Var, &Rhs> = flat.equations.iter().map(|eq| (eq.lhs, &eq.rhs)).collect();
     let mut names: BTreeMap<Var, String> =
@@ -89,7 +89,7 @@ fn written(flat: &Flat, rhs: &Rhs, names: &BTreeMap<Var, String>) -> String {
     }
 }
 
-/// `text` with nodes `plain` and `idle` that call `node` and its adjoint, the latter under `bp`.
+/// `text` with nodes `plain` and `idle` that call `node` and its adjoint; the adjoint is called with `bp`.
 fn called(text: &str, node: &str, bp: &str) -> String {
     let module = normal(text, Root::Diff(node.into())).unwrap_or_else(|e| panic!("{node}: {e}"));
     let f = &module.nodes[module.root];
@@ -136,7 +136,7 @@ fn an_adjoint_whose_condition_is_false_is_the_node_itself() {
     let checks = checks.flat_map(|text| checked_nodes(text).map(move |node| (text, node)));
     let mut tried = 0;
     for (text, node) in checks.chain(PROGRAMS.iter().copied()) {
-        // What calls adjoints itself trains, or computes gradients, whatever its own `bp` is.
+        // A node that calls adjoints trains or computes gradients, whatever its own `bp` is.
         if text == FEATURES[3] {
             continue;
         }

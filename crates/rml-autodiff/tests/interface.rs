@@ -1,4 +1,4 @@
-//! Adjoints that the program defines itself, optimisers, training, and what is refused.
+//! Adjoints that the program defines itself, optimisers, training, and rejected programs.
 
 mod support;
 
@@ -24,7 +24,7 @@ fn bools(row: &[bool]) -> Vec<Option<Value>> {
     row.iter().map(|&x| Some(Value::Bool(x))).collect()
 }
 
-/// The paper's running example is trained as its own adjoint trains it (conformance vector `diff_app_mixed`).
+/// The paper's running example is trained as by its own adjoint (conformance vector `diff_app_mixed`).
 #[test]
 fn training_takes_the_same_steps_as_the_paper() {
     let text = format!(
@@ -115,7 +115,7 @@ node main(x: num [], y: num [], bp: bool [], do: num [] when bp) -> (o, dx, dy)
     assert_eq!(numbers(&table["dy"]), [Some(6.0), None]);
 }
 
-/// Elaboration refuses such programs first; the check here applies to modules that do not come from it.
+/// Elaboration rejects such programs first; this check applies to modules that do not come from elaboration.
 #[test]
 fn a_defined_adjoint_with_another_interface_is_refused() {
     let text = "
@@ -256,14 +256,14 @@ node main(x: num [], bp: bool [], do: num [], bp2: bool [], do2: num [], ddx: nu
         rows.insert(name.into(), bools(&[true]));
     }
     let table = run(flat(&module), &rows, 1);
-    // dx = 3 x^2 do, so that its gradients are 6 x do and 3 x^2.
+    // dx = 3 x^2 do, so its gradients are 6 x do and 3 x^2.
     assert_eq!(numbers(&table["dx"]), [Some(12.0)]);
     assert_eq!(numbers(&table["ddx2"]), [Some(12.0)]);
     assert_eq!(numbers(&table["ddo"]), [Some(12.0)]);
 }
 
-/// A literal `bp` has no clock of its own: it is present with the outputs that it gates, through nodes and in second
-/// derivatives (ADJ-16).
+/// A literal `bp` has no clock of its own: it is present together with the outputs that it gates, through nodes and in
+/// second derivatives (ADJ-16).
 #[test]
 fn a_literal_condition_is_present_with_the_outputs() {
     let node = "node f(y) -> (o)\n  o = 1.0 fby y;\nnode gated(y, b, do) -> (o, dy)\n  o, bpy, dy = diff_f(y, b, do);\n";

@@ -1,4 +1,4 @@
-//! The nodes of the library against finite differences, in their inputs and parameters.
+//! The nodes of the library against finite differences, for their inputs and parameters.
 
 mod support;
 
@@ -14,7 +14,7 @@ const LOSSES: &str = include_str!("../../../std/losses.rml");
 const STRUCTURE: &str = include_str!("../../../std/structure.rml");
 const STATISTICS: &str = include_str!("../../../std/statistics.rml");
 
-/// The case of a node `tried` that calls nodes of some modules.
+/// Checks a node `tried` that calls nodes of some modules.
 fn gradients(modules: &[&str], tried: &str) {
     let lines = modules.iter().flat_map(|text| text.lines()).filter(|line| !line.starts_with("import "));
     let text = lines.fold(String::new(), |text, line| text + line + "\n") + tried;
@@ -28,7 +28,7 @@ fn layers() {
     {
         gradients(&[LAYERS], &format!("node tried(x: num [2, 3]) -> (y)\n  y = {call};\n"));
     }
-    // so wide that some unit of each layer is active in each row
+    // The layers are wide enough that each has an active unit in each row.
     gradients(&[LAYERS], "node tried(x: num [2, 3]) -> (y)\n  y = perceptron([8, 8, 8, 2], x);\n");
     gradients(&[LAYERS], "node tried(x: num [3]) -> (y)\n  y = causal_conv1d(2, 3, x);\n");
     gradients(&[LAYERS], "node tried(x: num [2, 1]) -> (y)\n  y = causal_conv1d(2, 1, x);\n");
@@ -122,7 +122,7 @@ fn a_convolution_over_time_with_a_stride() {
 
 #[test]
 fn layer_normalisation() {
-    // Its private update of the moving averages would be that of all parameters of a single text.
+    // In a single text, its private update of the moving averages would apply to all parameters.
     let text = NORMALISATION.replace("node diff_param(", "node update(");
     gradients(&[&text], "node tried(x: num [2, 3]) -> (y)\n  y = layer_norm(x);\n");
     gradients(&[&text], "node tried(x: num [2, 3]) -> (y)\n  y = layer_norm_eps(0.00001, x);\n");

@@ -22,7 +22,7 @@ fn value(shape: &Shape, data: Vec<f64>) -> Value {
     Value::new(shape.clone(), Data::F64(data))
 }
 
-/// Operands away from kinks and ties, positive where the operator asks for it.
+/// Operands away from kinks and ties; positive if the operator requires it.
 fn operand(op: &Op, ty: &Type, r: &mut Random) -> Value {
     let positive = matches!(
         op,
@@ -146,7 +146,7 @@ fn powers_of_zero_are_one_wherever_the_base_is() {
     assert_eq!(numbers(table["dx"][0].value().expect("present")), [0.0, 0.0, 0.0, f64::INFINITY]);
 }
 
-/// The gradients of an operator at those operands, for a gradient of 1.
+/// The gradients of an operator for these operands and a gradient of 1.
 fn gradients(op: Op, operands: &[Vec<f64>]) -> Vec<Vec<f64>> {
     let mut f = NodeBuilder::new("f");
     let ty = Type::new(DType::Num, &[operands[0].len()]);

@@ -1,5 +1,5 @@
-//! Random programs over all primitives, clocks and both directions of time, against finite differences of what they
-//! compute (ADJ-3 to ADJ-10, ADJ-14).
+//! Random programs over all primitives, clocks and both directions of time, against finite differences of their results
+//! (ADJ-3 to ADJ-10, ADJ-14).
 
 mod support;
 
@@ -115,7 +115,7 @@ impl Generator<'_> {
         }
     }
 
-    /// `if (true fby back false) then x else post y`
+    /// Adds `if (true fby back false) then x else post y`.
     fn guarded_post(&mut self, ck: usize) {
         let (next, then) = (self.pick(ck), self.pick(ck));
         let no = self.b.constant(Value::Bool(false));
@@ -129,7 +129,7 @@ impl Generator<'_> {
     }
 }
 
-/// `node f(x, y, c, b) -> (o0, ..)`, with some outputs; the first is on the base clock.
+/// `node f(x, y, c, b) -> (o0, ..)`, with some outputs; the first one is on the base clock.
 fn random_node(r: &mut Random) -> Node {
     let mut b = NodeBuilder::new("f");
     let (x, y) = (b.input("x", num()), b.input("y", num()));
@@ -174,7 +174,7 @@ fn random_node(r: &mut Random) -> Node {
     b.0
 }
 
-/// `node diff_param(init, bp, do) -> (o)`: never changes the parameter, but adds up its gradient in `s1`.
+/// `node diff_param(init, bp, do) -> (o)`: never changes the parameter, but sums its gradient in `s1`.
 fn recorder() -> Node {
     let mut b = NodeBuilder::new("diff_param");
     let (init, bp, d) = (b.input("init", num()), b.input("bp", boolean()), b.input("do", num()));
@@ -190,7 +190,7 @@ fn recorder() -> Node {
     b.0
 }
 
-/// `node g(x, y, c, b, end) -> (outputs of f)`: `f` window by window.
+/// `node g(x, y, c, b, end) -> (outputs of f)`: runs `f` window by window.
 fn windowed(f: &Node) -> Node {
     let mut b = NodeBuilder::new("g");
     let mut args: Vec<Var> = Vec::new();
@@ -212,7 +212,7 @@ fn windowed(f: &Node) -> Node {
     b.0
 }
 
-/// What runs of a module that calls no adjoint by name.
+/// The flat form of a module that calls no adjoint by name.
 fn flat(module: &Module) -> rml_ir::flat::Drawn {
     let module = Differentiated::new(module.clone()).unwrap_or_else(|e| panic!("{}", e.join("\n")));
     support::flat(&module)
@@ -258,7 +258,7 @@ fn number(s: &Status) -> Option<f64> {
     s.value().and_then(Value::as_num)
 }
 
-/// Whether all cells are determined, but for the last ones of `post`.
+/// Whether all cells are determined, except the last ones of `post`.
 fn productive(flat: &rml_ir::flat::Flat, table: &IndexMap<String, Vec<Status>>) -> bool {
     let posts: Vec<usize> = flat
         .equations
@@ -266,11 +266,11 @@ fn productive(flat: &rml_ir::flat::Flat, table: &IndexMap<String, Vec<Status>>) 
         .filter(|eq| matches!(eq.rhs, rml_ir::flat::Rhs::Post { .. }))
         .map(|eq| eq.lhs.0 as usize)
         .collect();
-    // The rows stand in the order of the variables.
+    // The rows are in the order of the variables.
     table.values().enumerate().all(|(v, row)| posts.contains(&v) || row.iter().all(Status::is_determined))
 }
 
-/// The printed adjoint is a program that computes the same.
+/// Checks that the printed adjoint is a program with the same results.
 fn reread(made: &ShownAdjoint, seeded: &Rows, table: &IndexMap<String, Vec<Status>>, case: &str) {
     let printed = rml_ir::surface::print_nodes(&made.module, &made.needed, Some(made.adjoint), &made.origins);
     let root = &made.module.nodes[made.adjoint];
@@ -284,7 +284,7 @@ fn reread(made: &ShownAdjoint, seeded: &Rows, table: &IndexMap<String, Vec<Statu
     }
 }
 
-/// Compares all gradients of `module`'s root; `None` where the program itself is not productive.
+/// Compares all gradients of `module`'s root; `None` if the program itself is not productive.
 fn check(module: &Module, r: &mut Random, case: &str) -> Option<()> {
     let cycles = 1 + r.below(6);
     let inputs = random_inputs(r, cycles);
@@ -298,7 +298,7 @@ fn check(module: &Module, r: &mut Random, case: &str) -> Option<()> {
     if !productive(&flat(module), &forward) {
         return None;
     }
-    // Where the first output is present, so is `bp`.
+    // `bp` is present where the first output is present.
     let bp: Vec<Option<bool>> =
         forward[&outputs[0]].iter().map(|s| s.is_present().then(|| r.chance(0.6))).collect();
     let mut seeded = inputs.clone();
@@ -390,13 +390,13 @@ fn random_programs_under_windows_agree_with_finite_differences() {
     });
 }
 
-/// The adjoint of an adjoint, by positions: what its names are is not the matter here.
+/// Checks the adjoint of an adjoint, by positions; its names are not checked here.
 fn check_second(first: &Module, r: &mut Random, case: &str) -> Option<()> {
     let cycles = 1 + r.below(4);
     let root = &first.nodes[first.root];
     let name = |node: &Node, v: Var| node.vars[v].name.as_deref().expect("interfaces are named").to_owned();
     let mut inputs = random_inputs(r, cycles);
-    // The first order: `bp` with the first output, gradients where it is true.
+    // The first order: `bp` is present with the first output, and gradients are present where it is true.
     let bp = inputs["x"].iter().map(|x| x.as_ref().map(|_| Value::Bool(r.chance(0.7)))).collect();
     inputs.insert("bp".into(), bp);
     for input in root.inputs().skip(5) {

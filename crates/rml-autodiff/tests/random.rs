@@ -1,6 +1,6 @@
 //! Thousands of random programs against central differences in double precision, along random directions in the space
-//! of all inputs and parameters. `RML_PROGRAMS` says how many, `RML_SEED` which. A program that fails is made smaller
-//! first.
+//! of all inputs and parameters. `RML_PROGRAMS` is the number of programs, and `RML_SEED` selects them. A program that
+//! fails is shrunk first.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 

@@ -1,4 +1,4 @@
-//! Printed adjoints are programs: they elaborate again, and compute the same.
+//! Printed adjoints are programs: they elaborate again, and have the same results.
 
 mod support;
 

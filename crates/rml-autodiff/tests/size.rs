@@ -1,4 +1,4 @@
-//! Large nodes take time in proportion to their size.
+//! Large nodes take time proportional to their size.
 
 mod support;
 
@@ -10,13 +10,13 @@ use rml_ir::op::{Binary, Op, Unary};
 use rml_ir::{DType, Type, surface};
 use support::{NodeBuilder, module};
 
-/// The time that this thread had a processor, where the system tells it: what else a machine does is not in it.
+/// The processor time of this thread, if the system provides it; it does not include the work of other programs.
 fn processor_time() -> Duration {
     let told = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
     Duration::from_nanos(told.split(' ').next().and_then(|ns| ns.parse().ok()).unwrap_or(0))
 }
 
-/// Quadratic work would take minutes.
+/// Checks the time; quadratic work would take minutes.
 #[track_caller]
 fn within(start: Duration) {
     let took = processor_time() - start;
@@ -89,7 +89,7 @@ fn delays_and_branches_with_one_common_operand() {
     within(start);
 }
 
-/// Each variable is used twice, directly and by way of a variable that comes later in the table.
+/// Each variable is used twice: directly, and through a variable that comes later in the table.
 #[test]
 fn a_chain_of_variables_that_are_used_twice() {
     let num = || Type::scalar(DType::Num);

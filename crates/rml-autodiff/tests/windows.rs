@@ -1,5 +1,5 @@
-//! What windows mean for training: state that is carried from one to the next without its gradient (ADJ-13), and
-//! optimisers that tick once a window (PARAM-5).
+//! The effect of windows on training: state is carried from one window to the next without its gradient (ADJ-13), and
+//! optimisers tick once per window (PARAM-5).
 
 mod support;
 
@@ -19,7 +19,7 @@ fn bools(row: &[bool]) -> Vec<Option<Value>> {
     row.iter().map(|&x| Some(Value::Bool(x))).collect()
 }
 
-/// The adjoint of `node`, run on its own inputs, some of which are given.
+/// Runs the adjoint of `node` on its own inputs, some of which are given.
 fn trained(text: &str, node: &str, prelude: &'static str, given: &Rows, cycles: usize) -> Table {
     let module: Module =
         normal_with(text, Root::Diff(node.into()), prelude).unwrap_or_else(|e| panic!("{e}"));
@@ -60,7 +60,7 @@ fn a_state_is_carried_over_windows_and_its_gradient_is_cut() {
     let carried = trained(CARRIED, "check_carried", RECORDER, &given, 8);
     let before = &carried["diff_check_carried_0.before"];
     assert!(before[3].value().is_some_and(|v| v.same(carried["o"][2].value().expect("present"))));
-    // The same with the state as an input: then nothing is left of the windows before.
+    // The same with the state as an input, which removes the effect of earlier windows.
     given.insert("h0".into(), before.iter().map(|s| s.value().cloned()).collect());
     let chunk = trained(CARRIED, "check_chunk", RECORDER, &given, 8);
     for name in ["o", "bpx", "dx"] {
@@ -74,8 +74,7 @@ fn a_state_is_carried_over_windows_and_its_gradient_is_cut() {
     check(&Case { text: CARRIED, node: "check_chunk", cycles: 8, seed: 4 }).unwrap_or_else(|e| panic!("{e}"));
 }
 
-/// Counts its ticks (on the clock of `bp`; a count that nothing ties to it would continue in every cycle) and its
-/// updates.
+/// Counts its ticks (on the clock of `bp`; an independent count would continue in every cycle) and its updates.
 const COUNTER: &str = "node diff_param(init, bp, do) -> (o)
   o = init fby o + merge bp do 0.0;
   ticks = (if bp then 1 else 1) + (0 fby ticks);
@@ -118,13 +117,13 @@ fn an_optimiser_ticks_once_in_each_outermost_window_and_updates_where_a_gradient
     let mut given = Rows::new();
     given.insert("end".into(), bools(&[false, false, true, true, false, false, false, true]));
     given.insert("seq_end".into(), bools(&[true, false, true, false, true, false, true, false]));
-    // Nothing comes in the second window.
+    // No gradient comes in the second window.
     let bp = [false, true, true, false, true, false, false, true];
     given.insert("bp".into(), bools(&bp));
     given.insert("do".into(), bp.iter().map(|&on| on.then_some(Value::F64(0.1))).collect());
     assert_eq!(counted("simple", &given), (3, 2));
     assert_eq!(counted("nested", &given), (3, 2));
-    // The parameter is asked for in the first and the third window only, and its last use there is not trained.
+    // The parameter is read only in the first and the third window, and its last use there is not trained.
     given.insert("c".into(), bools(&[true, false, true, false, false, true, false, false]));
     assert_eq!(counted("sampled", &given), (2, 1));
     let with_bp = |bp: [bool; 8]| {

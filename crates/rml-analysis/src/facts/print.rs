@@ -12,14 +12,15 @@
 //!     # seg1: rec0; at middle+last; true at middle; is v3 at first; constant; before; within
 //! ```
 //!
-//! - `rec0`, `rec0@middle+last`: the recurrence that it belongs to; without one it can be computed for all ticks of a
-//!   segment at once.
-//! - `at first`: where it may be present, if not everywhere.
+//! - `rec0`, `rec0@middle+last`: the recurrence to which the variable belongs. A variable without one can be computed
+//!   for all ticks of a segment at once.
+//! - `at first`: the positions at which it may be present, if not everywhere.
 //! - `true at last`: the value of a condition, by position.
-//! - `is v3 at first`, `is k0`, `is v3 at last (middle)`: what its value equals, and at which positions if not at all.
-//! - `constant`: the same value at all ticks of a segment.
-//! - `before`, `before at first`: known before the segment begins. `not within`: not known when it has ended;
-//!   `within at first`: there only.
+//! - `is v3 at first`, `is k0`, `is v3 at last (middle)`: the value to which it is equal, and the positions if this is
+//!   not true everywhere.
+//! - `constant`: its value is the same at all ticks of a segment.
+//! - `before`, `before at first`: its value is known before the segment begins. `not within`: its value is not known
+//!   when the segment has ended; `within at first`: only the value at the first tick is known then.
 
 use std::fmt::{self, Write};
 

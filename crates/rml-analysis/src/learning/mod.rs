@@ -73,13 +73,13 @@ impl<'m> Program<'m> {
 
 /// The warnings about the learning of a program:
 ///
-/// - gradients of losses with the wrong sign, rates beyond all measure, and losses in the place of their gradients,
+/// - gradients of losses with the wrong sign, rates that are far too high, and losses in the place of their gradients;
 /// - gradients of inputs that also update parameters, parameters that no gradient reaches, and gradients that enter
 ///   where none can pass;
 /// - layers that follow each other without a nonlinear function, probabilities in place of logits, labels that are
 ///   computed from the values with which they are compared, and forecasts of known values;
-/// - dropout that is active where nothing is trained,
-/// - gradients that enter for another value than their own.
+/// - dropout that is active although nothing is trained;
+/// - gradients that enter for a value of which they are not the gradient.
 ///
 /// A training also gets a warning if it updates no parameter or reports no number, and an evaluation if it updates
 /// parameters. `library` returns whether a place is in the library. All findings are warnings.

@@ -1,4 +1,4 @@
-//! A copy of the root, and of everything that it calls, in which nothing is trained (PARAM-7).
+//! A copy of the root, and of all nodes that it calls, in which nothing is trained (PARAM-7).
 
 use std::collections::BTreeMap;
 
@@ -8,15 +8,15 @@ use rml_ir::normal::{Callee, ConstKind, Constant, Eq, Equation, Module, Node, No
 
 use crate::driver::Driver;
 
-/// Copies the root with parameters in place of their updates, and only the output at position `loss` unless the program
-/// defines its adjoint. Returns the copy and that output.
+/// Copies the root with parameters in place of their updates. The copy has only the output at position `loss`, unless
+/// the program defines the adjoint of the root. Returns the copy and that output.
 ///
-/// A call of an adjoint that was made here, whose gradients nothing reads, becomes a call of the node itself:
-/// parameters that are held make it the same. What the program defines as an adjoint keeps its updates where it stands
-/// for one.
+/// A call of a synthesised adjoint whose gradients are unused becomes a call of the node itself, which is equivalent
+/// because parameters are held. A node that the program defines as an adjoint keeps its updates where it is used as
+/// one.
 ///
 /// # Errors
-/// If there is no memory for the constants in place of results that nothing reads.
+/// The constants in place of unused results exceed the memory limit.
 pub(super) fn hold(driver: &mut Driver, loss: usize) -> Result<(NodeId, Var), Diagnostic> {
     let primals = primals(driver);
     let root = driver.module.root;
@@ -81,12 +81,12 @@ impl Copies<'_> {
     }
 }
 
-/// By adjoint that was made here: the node it belongs to, and how many outputs that has.
+/// For each synthesised adjoint: the node to which it belongs, and the number of outputs of that node.
 fn primals(driver: &Driver) -> BTreeMap<NodeId, (NodeId, usize)> {
     driver.made().map(|(f, a)| (a.node, (f, a.primal_outputs))).collect()
 }
 
-/// A call of an adjoint of whose results only those of the node itself are needed.
+/// A call of an adjoint of which only the outputs of the node itself are used.
 fn unread_adjoint(node: &Node, primals: &BTreeMap<NodeId, (NodeId, usize)>) -> Option<(Eq, NodeId)> {
     let live = live(node);
     node.equations.iter_enumerated().find_map(|(id, eq)| {
@@ -97,7 +97,7 @@ fn unread_adjoint(node: &Node, primals: &BTreeMap<NodeId, (NodeId, usize)>) -> O
     })
 }
 
-/// The variables that the outputs depend on.
+/// For each variable, whether the outputs depend on it.
 fn live(node: &Node) -> Vec<bool> {
     let mut defs = vec![None; node.vars.len()];
     for (id, eq) in node.equations.iter_enumerated() {
@@ -117,7 +117,7 @@ fn live(node: &Node) -> Vec<bool> {
     live
 }
 
-/// What an equation reads; of a parameter that is held, its initial value only.
+/// The variables that an equation reads; for an update, which is held, only the initial value of the parameter.
 fn operands(rhs: &Rhs) -> Vec<Var> {
     let mut vars = Vec::new();
     match rhs {
@@ -127,7 +127,7 @@ fn operands(rhs: &Rhs) -> Vec<Var> {
     vars
 }
 
-/// Calls the node in place of its adjoint. The results that nothing reads become constants.
+/// Calls the node in place of its adjoint. The unused results become constants.
 fn call_primal(module: &Module, node: &mut Node, id: Eq, primal: NodeId) -> Result<(), Diagnostic> {
     let (inputs, outputs) = (module.nodes[primal].inputs().count(), module.nodes[primal].outputs.len());
     let eq = &mut node.equations[id];

@@ -1,6 +1,6 @@
-//! Operators: the transposed derivative of each, applied to the gradient of its result.
+//! Operators: the transposed derivative of each operator, applied to the gradient of its result.
 //!
-//! Forward operands are sampled by the result's condition, so that they are present with its gradient.
+//! Forward operands are sampled by the result's condition, so that they are present together with its gradient.
 
 use std::sync::Arc;
 
@@ -17,19 +17,19 @@ mod matrices;
 mod pointwise;
 mod reduction;
 
-/// One operand of one application.
+/// One operand in one application of an operator.
 pub(crate) struct Site<'a> {
     /// All operands.
     pub(crate) args: &'a [Var],
     /// The result.
     pub(crate) out: Var,
-    /// Which operand.
+    /// The index of the operand.
     pub(crate) position: usize,
     /// The static arguments as written.
     pub(crate) statics: &'a [Arc<str>],
     /// The gradient of the result.
     pub(crate) d: Var,
-    /// Where it is present.
+    /// The condition under which that gradient is present.
     pub(crate) bp: Var,
 }
 
@@ -60,7 +60,7 @@ pub(crate) fn differentiable(op: &Op, args: &[Var], position: usize) -> bool {
     }
 }
 
-/// Whether a gradient passes through a function of one number: not where it is flat between steps.
+/// Whether a gradient passes through a function of one number; it does not if the function is piecewise constant.
 fn function_has_slope(f: Unary) -> bool {
     match f {
         Unary::Neg | Unary::Abs | Unary::Exp | Unary::Expm1 | Unary::Log | Unary::Log1p | Unary::Sqrt => true,
@@ -70,7 +70,7 @@ fn function_has_slope(f: Unary) -> bool {
     }
 }
 
-/// The contribution to the gradient of the operand at the site; `None` where there is none.
+/// The contribution to the gradient of the operand at the site; `None` if there is none.
 pub(crate) fn pullback(b: &mut Builder, op: &Op, site: &Site<'_>) -> Option<Var> {
     let x = *site.args.get(site.position)?;
     let t = &mut Transposer { b, site, x };
@@ -105,7 +105,7 @@ struct Transposer<'a, 'b> {
     x: Var,
 }
 
-/// A dimension, and the static expression that it comes from.
+/// A dimension, and the text of a static expression for it.
 #[derive(Clone)]
 struct Dim {
     size: usize,
@@ -136,7 +136,7 @@ impl Transposer<'_, '_> {
         self.b.apply(op, args)
     }
 
-    /// An operator whose static argument is the shape of the operand.
+    /// Applies an operator whose static argument is the shape of the operand.
     fn apply_shaped(&mut self, op: Op, d: Var) -> Var {
         let shape = match self.b.name(self.x) {
             Some(name) => Some(format!("shape({name})")),
@@ -166,13 +166,13 @@ impl Transposer<'_, '_> {
         self.b.ty(v).shape
     }
 
-    /// `d` summed over what broadcasting repeated.
+    /// Sums `d` over the axes that broadcasting repeated.
     fn sum_to_operand(&mut self, d: Var) -> Var {
         let shape = self.shape(self.x);
         if self.shape(d) == shape { d } else { self.apply_shaped(Op::SumTo { shape }, d) }
     }
 
-    /// `v` under another shape, each dimension with the text that says where it comes from.
+    /// `v` in another shape; each dimension has the text of a static expression for it.
     fn reshape(&mut self, v: Var, dims: &[Dim]) -> Var {
         let shape: Shape = dims.iter().map(|d| d.size).collect();
         if self.shape(v) == shape {
@@ -190,7 +190,8 @@ impl Transposer<'_, '_> {
         shape.dims().iter().enumerate().map(|(axis, &size)| Dim { size, text: text(axis) }).collect()
     }
 
-    /// Where a dimension of a forward variable comes from: of one that has no name, the operand that it is taken from.
+    /// The text of a static expression for a dimension of a forward variable. If the variable has no name, it refers to
+    /// the operand from which the dimension comes.
     fn dim_text(&self, v: Var, axis: usize) -> Option<String> {
         if let Some(name) = self.b.name(v) {
             return Some(format!("shape({name})[{axis}]"));
@@ -227,21 +228,21 @@ impl Transposer<'_, '_> {
         }
     }
 
-    /// `d`, which lacks `axis` (or all axes) of the operand, repeated along it.
+    /// Repeats `d` along `axis` of the operand (or all axes), which `d` lacks.
     fn spread(&mut self, axis: Option<usize>, d: Var) -> Var {
         let kept = self.keep(axis, d);
         let shape = self.shape(self.x);
         if self.shape(kept) == shape { kept } else { self.apply_shaped(Op::Broadcast { shape }, kept) }
     }
 
-    /// `v` with `axis` of the operand kept at length 1, so that it broadcasts against the operand.
+    /// Inserts `axis` of the operand into `v` with length 1, so that `v` broadcasts against the operand.
     fn keep(&mut self, axis: Option<usize>, v: Var) -> Var {
         let Some(axis) = axis else { return v };
         let mut dims = self.dims(self.x);
         if let Some(d) = dims.get_mut(axis) {
             *d = Dim::one();
         }
-        // A leading axis of length 1 need not be written: broadcasting adds it.
+        // A leading axis of length 1 can be omitted, because broadcasting adds it.
         if axis == 0 { v } else { self.reshape(v, &dims) }
     }
 

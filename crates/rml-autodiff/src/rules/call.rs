@@ -1,5 +1,5 @@
-//! Node instances: the instance of `f` becomes one of `diff_f`, which gives the outputs and the gradients of the inputs
-//! (ADJ-12).
+//! Node instances: the instance of `f` becomes one of `diff_f`, which returns the outputs and the gradients of the
+//! inputs (ADJ-12).
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use crate::bp::Bp;
 use crate::build::Builder;
 use crate::rules::param;
 
-/// Replaces a call by a call of the adjoint. `taken` holds the names of all [`instances`] of the node.
+/// Replaces a call by a call of the adjoint. `taken` contains the names of all [`instances`] of the node.
 pub(crate) fn replace(b: &mut Builder, call: &ActiveCall, taken: &mut BTreeSet<Arc<str>>) {
     let adjoint = &call.adjoint;
     b.span = b.node.equations[call.eq].span;
@@ -57,8 +57,7 @@ pub(crate) fn instances(b: &Builder) -> BTreeSet<Arc<str>> {
     b.node.equations.iter().filter_map(|eq| name(&eq.rhs)).collect()
 }
 
-/// The name of the adjoint's instance: `diff_` and the name of the instance, with another number if the node has such
-/// an instance already.
+/// The name of the adjoint's instance: `diff_` and the name of the instance; with another number if that name is taken.
 fn adjoint_instance(instance: &str, taken: &BTreeSet<Arc<str>>) -> Arc<str> {
     let wanted = format!("diff_{instance}");
     let stem = wanted.rsplit_once('_').map_or(wanted.as_str(), |(stem, _)| stem);

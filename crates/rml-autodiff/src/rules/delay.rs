@@ -6,9 +6,9 @@ use rml_ir::op::{Op, Unary};
 
 use crate::build::Builder;
 
-/// The contribution of a delay to the gradient of its operand, given the gradient `d` of its result:
-/// `flush(0 fby back (merge bp d 0))` for `fby` (`back` is true), and `flush(0 fby (merge bp d 0))` for `fby back` and
-/// `post`. A gradient that vanishes becomes 0 there, and does not stay subnormal for good. It is present with the
+/// The contribution of a delay to the gradient of its operand, given the gradient `d` of its result: `flush(0 fby back
+/// (merge bp d 0))` for `fby` (`back` is true), and `flush(0 fby (merge bp d 0))` for `fby back` and `post`. `flush`
+/// turns a vanishing gradient into 0, so that it does not stay subnormal. The contribution is present together with the
 /// operand, and zero where no gradient comes from the other cycle.
 pub(crate) fn transposed(b: &mut Builder, back: bool, d: Var, bp: Var) -> Var {
     let padded = b.pad(bp, d);

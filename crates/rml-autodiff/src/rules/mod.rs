@@ -1,7 +1,7 @@
-//! The rules of transposition, one file a family of primitives (ADJ-4 to ADJ-12).
+//! The rules of transposition, with one file for each family of primitives (ADJ-4 to ADJ-12).
 //!
-//! A rule says what a use of a variable contributes to its gradient, given the gradient of the equation's result. Where
-//! the contribution is present is known from the [activity analysis](crate::activity).
+//! A rule computes the contribution of a use of a variable to its gradient, given the gradient of the equation's
+//! result. The condition under which the contribution is present comes from the [activity analysis](crate::activity).
 
 pub(crate) mod apply;
 pub(crate) mod call;
@@ -14,16 +14,16 @@ use rml_ir::normal::{Rhs, Var};
 use crate::activity::{Activity, Use};
 use crate::build::Builder;
 
-/// What a use contributes to the gradient of the variable used.
+/// The contribution of a use to the gradient of the variable.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Contribution {
-    /// Present where the condition of the use is true.
+    /// It is present where the condition of the use is true.
     Gated(Var),
-    /// Present with the variable used, and zero where the condition of the use is false.
+    /// It is present with the variable, and zero where the condition of the use is false.
     Padded(Var),
 }
 
-/// The contribution of a use; `None` where the result has no gradient after all.
+/// The contribution of a use; `None` if the result has no gradient after all.
 pub(crate) fn contribution(b: &mut Builder, activity: &Activity, found: &Use) -> Option<Contribution> {
     if let Some(result) = found.result {
         return Some(Contribution::Gated(result));

@@ -7,9 +7,9 @@ use rml_ir::op::{Binary, Op};
 
 use crate::build::Builder;
 
-/// Replaces a parameter that has a gradient by a trained one. A parameter that is trained already, in second
-/// derivatives, gets the sum of both updates. How the first update influences later values is not differentiated:
-/// parameters are leaves.
+/// Replaces a parameter that has a gradient by a trained one. A parameter that is already trained, in second
+/// derivatives, gets the sum of both updates. The effect of the first update on later values is not differentiated,
+/// because parameters are leaves.
 pub(crate) fn train(b: &mut Builder, module: &Module, id: Eq) -> Result<(), Diagnostic> {
     let eq = b.node.equations[id].clone();
     b.span = eq.span;
@@ -45,7 +45,7 @@ pub(crate) fn train(b: &mut Builder, module: &Module, id: Eq) -> Result<(), Diag
     Ok(())
 }
 
-/// Replaces a call of the `param` that the program defines by a trained parameter.
+/// Replaces a call of the program's own `param` by a trained parameter.
 pub(crate) fn train_own(b: &mut Builder, id: Eq, optimiser: rml_ir::normal::NodeId, bp: Var, d: Var) {
     let Rhs::Call { args, .. } = &b.node.equations[id].rhs else { return };
     let Some(&init) = args.first() else { return };

@@ -1,4 +1,4 @@
-//! Comparing the adjoint of a node with finite differences of what it computes: inputs and parameters.
+//! Compares the adjoint of a node with finite differences of its results, for inputs and parameters.
 #![allow(dead_code, reason = "each test file uses a part")]
 
 use indexmap::IndexMap;
@@ -15,14 +15,14 @@ use rml_testkit::gradients::{Rows, normal_with, run};
 use super::NodeBuilder;
 use super::source::inputs;
 
-/// An optimiser that never changes the parameter, but adds up its gradient in `sum`.
+/// An optimiser that never changes the parameter, but sums its gradient in `sum`.
 pub(crate) const RECORDER: &str = "node diff_param(init, bp, do) -> (o)
   o = init fby o;
   total = (zeros(shape(init)) fby total) + merge bp do zeros(shape(init));
   o1 = o;
 ";
 
-/// A node and how it is tried.
+/// A node, and how it is tested.
 pub(crate) struct Case<'a> {
     pub(crate) text: &'a str,
     pub(crate) node: &'a str,
@@ -37,7 +37,7 @@ fn numbers(v: &Value) -> Vec<f64> {
     }
 }
 
-/// The sum over all cycles and outputs of seed times value.
+/// The sum of seed times value over all cycles and outputs.
 fn loss(flat: &Drawn, rows: &Rows, seeds: &Rows, cycles: usize) -> f64 {
     let table = run(flat.clone(), rows, cycles);
     let mut sum = 0.0;
@@ -60,7 +60,7 @@ fn clock_of_bp(module: &Module) -> Result<Option<(Var, bool)>, String> {
     Ok(bp.clock.map(|(cond, flag)| (Var(u32::try_from(position(cond)).expect("few inputs")), flag)))
 }
 
-/// The module with a root that calls its root: as it is, or its adjoint.
+/// The module with a new root that calls the root itself, or its adjoint.
 pub(crate) fn wrapped(module: &Module, diff: bool) -> Result<Differentiated, String> {
     let mut module = module.clone();
     let id = module.root;
@@ -137,7 +137,7 @@ fn moved_parameter(flat: &Drawn, eq: rml_ir::normal::Eq, ty: &Type, k: usize, h:
     Drawn::new(flat).expect("it is as well formed as before")
 }
 
-/// What differs, if anything.
+/// Checks a case; the error describes the differences.
 pub(crate) fn check(case: &Case<'_>) -> Result<(), String> {
     let &Case { text, node, cycles, seed } = case;
     let module = normal_with(text, Root::Diff(node.into()), RECORDER)?;
@@ -217,7 +217,7 @@ fn differences(found: f64, at: impl Fn(f64) -> f64, what: &str) -> Result<(), St
     if error < 1e-6 { Ok(()) } else { Err(format!("{what} is {found}, by differences {expected}")) }
 }
 
-/// What the recorder of a parameter added up.
+/// The sum that the recorder of a parameter computed.
 fn recorded(
     adjoint: &Drawn,
     table: &IndexMap<String, Vec<Status>>,

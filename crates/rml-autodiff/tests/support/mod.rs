@@ -1,4 +1,4 @@
-//! Building small normal modules.
+//! Builds small normal modules.
 #![allow(dead_code, reason = "each test file uses a part")]
 
 pub(crate) mod check;
@@ -67,7 +67,7 @@ impl NodeBuilder {
     }
 }
 
-/// A module of these nodes; the last is the root.
+/// A module of these nodes; the last one is the root.
 pub(crate) fn module(nodes: Vec<Node>) -> Module {
     let nodes: IndexVec<NodeId, Node> = nodes.into_iter().collect();
     let root = nodes.ids().next_back().expect("a node");

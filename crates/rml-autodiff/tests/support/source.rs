@@ -1,4 +1,4 @@
-//! Programs to try, and inputs for them.
+//! Programs for the tests, and inputs for them.
 #![allow(dead_code, reason = "each test file uses a part")]
 
 use rml_ir::normal::Module;
@@ -6,7 +6,7 @@ use rml_ir::{DType, Data, Type, Value};
 use rml_testkit::Random;
 use rml_testkit::gradients::Rows;
 
-/// Programs with the node to differentiate.
+/// Programs, with the node to differentiate.
 pub(crate) const PROGRAMS: &[(&str, &str)] = &[
     (include_str!("../programs/app.rml"), "app"),
     (include_str!("../programs/app.rml"), "app_pipe"),

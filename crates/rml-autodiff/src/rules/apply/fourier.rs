@@ -33,7 +33,8 @@ impl Transposer<'_, '_> {
         self.literal(n as f64)
     }
 
-    /// For each frequency, of how many of all `n` it is a part: it and its conjugate, or it alone.
+    /// For each frequency, the number of coefficients among all `n` that it represents: itself and its conjugate, or
+    /// only itself.
     fn weights(&mut self, n: usize) -> Var {
         let (between, end) = (n.div_ceil(2) - 1, usize::from(n > 1 && n.is_multiple_of(2)));
         let parts = [(1, 1.0), (between, 2.0), (end, 1.0)].into_iter().filter(|(count, _)| *count > 0);

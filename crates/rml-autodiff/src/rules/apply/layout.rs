@@ -10,7 +10,7 @@ use super::{Dim, Transposer};
 use crate::build::Placed;
 
 impl Transposer<'_, '_> {
-    /// Operators that change shapes, and that pick or join parts.
+    /// Transposes operators that change shapes, and those that select or join parts.
     pub(super) fn layout(&mut self, op: &Op) -> Var {
         let d = self.site.d;
         let shape = self.shape(self.x);
@@ -29,7 +29,7 @@ impl Transposer<'_, '_> {
                 items.insert(*axis, AxisIndex::At(self.site.position));
                 self.apply(Op::Index { items }, &[d])
             }
-            // Whole slices pick everything.
+            // Whole slices select everything.
             Op::Index { items }
                 if items.iter().copied().eq(shape.dims().iter().map(|&n| AxisIndex::whole(n))) =>
             {
@@ -64,7 +64,7 @@ impl Transposer<'_, '_> {
         }
     }
 
-    /// Zeros, with the gradient at the entries that were picked. These are printed as the source writes them.
+    /// Zeros, with the gradient at the selected entries. The entries are printed as in the source.
     fn unindex(&mut self, shape: Shape, items: &[AxisIndex]) -> Var {
         let d = self.site.d;
         let name = self.b.name(self.x).map(|name| Arc::from(format!("shape({name})")));
@@ -100,7 +100,7 @@ impl Transposer<'_, '_> {
         self.b.apply_written(Op::Index { items }, &[self.site.d], statics.unwrap_or_default())
     }
 
-    /// `start:end` along the axis of a concatenation.
+    /// The text `start:end` of a part along the axis of a concatenation.
     fn part_text(&self, before: &[Dim], own: &Dim) -> Option<String> {
         let end: Vec<Dim> = before.iter().chain([own]).cloned().collect();
         if self.site.position + 1 == self.site.args.len() {

@@ -9,7 +9,7 @@ use rml_ir::op::{Binary, Compare, Einsum, Op, Pool, Reduction};
 use super::{Dim, Transposer};
 
 impl Transposer<'_, '_> {
-    /// The last two axes exchanged.
+    /// `v` with its last two axes exchanged.
     pub(super) fn transpose(&mut self, v: Var) -> Var {
         let rank = self.shape(v).rank();
         let mut perm: Vec<usize> = (0..rank).collect();
@@ -19,7 +19,7 @@ impl Transposer<'_, '_> {
         self.apply(Op::Transpose { perm }, &[v])
     }
 
-    /// NumPy's product of a vector, matrix or stack of matrices with a vector or matrix.
+    /// Transposes NumPy's product of a vector, matrix or stack of matrices with a vector or matrix.
     pub(super) fn matmul(&mut self) -> Var {
         let (a, c) = (self.dims(self.site.args[0]), self.dims(self.site.args[1]));
         if c.len() > 2 {
@@ -71,7 +71,8 @@ impl Transposer<'_, '_> {
         }
     }
 
-    /// A stack of matrices on the right: one product for each pair, summed over what broadcasting repeats.
+    /// Transposes a product with a stack of matrices on the right: one product for each pair, summed over the repeated
+    /// axes.
     fn stacked(&mut self, a: &[Dim], c: &[Dim]) -> Var {
         let [.., k, n] = c else { return self.site.d };
         let (is_row, mut d) = (a.len() == 1, self.site.d);
@@ -95,8 +96,8 @@ impl Transposer<'_, '_> {
         self.sum_to_operand(product)
     }
 
-    /// The contraction of the gradient with the other operand, to the labels of this one; letters that only this one
-    /// has are repeated.
+    /// Transposes a contraction: contracts the gradient with the other operand, to the labels of this operand. Labels
+    /// that only this operand has are repeated.
     pub(super) fn einsum(&mut self, labels: &Einsum) -> Var {
         let position = self.site.position;
         let own = &labels.operands()[position];
@@ -122,7 +123,7 @@ impl Transposer<'_, '_> {
         self.apply_shaped(Op::Broadcast { shape }, kept)
     }
 
-    /// `[shape(v)]` and then `rest`; nothing where `v` has no name.
+    /// The texts `shape(v)` and `rest`; empty if `v` has no name.
     fn shape_and(&self, v: Var, rest: &[Arc<str>]) -> Vec<Arc<str>> {
         let shape = self.b.name(v).map(|name| Arc::from(format!("shape({name})")));
         shape.map_or_else(Vec::new, |shape| std::iter::once(shape).chain(rest.iter().cloned()).collect())
@@ -156,7 +157,7 @@ impl Transposer<'_, '_> {
         self.b.apply_written(op, &args, statics)
     }
 
-    /// Pooling and patches.
+    /// Transposes pooling and patches.
     pub(super) fn windows(&mut self, op: &Op) -> Var {
         match op {
             Op::AvgPool(pool) => {
@@ -200,7 +201,7 @@ impl Transposer<'_, '_> {
             .collect()
     }
 
-    /// One number for each window and channel, with axes of length 1 where the windows are.
+    /// Gives `v`, which has one number for each window and channel, axes of length 1 in place of the window axes.
     fn over_windows(&mut self, pool: &Pool, v: Var) -> Var {
         let mut dims = self.dims(self.site.out);
         let at = dims.len() - 1;
@@ -208,7 +209,7 @@ impl Transposer<'_, '_> {
         self.reshape(v, &dims)
     }
 
-    /// What each element of each window gets: the gradient goes to the largest ones, in equal parts.
+    /// The gradient of each element of each window: it is divided equally among the largest elements.
     fn shares(&mut self, pool: &Pool) -> Var {
         let (x, o) = (self.x_when(), self.out_when());
         let statics = self.site.statics.to_vec();
@@ -216,7 +217,7 @@ impl Transposer<'_, '_> {
         let largest = self.over_windows(pool, o);
         let mut ties = self.apply(Op::Compare(Compare::Eq), &[patches, largest]);
         if pool.axes.iter().any(|axis| axis.lo + axis.hi > 0) {
-            // Padding may happen to have the same value.
+            // Padding may have the same value by chance.
             let (ty, zero) = (self.b.ty(self.x), self.literal(0.0));
             let ones = self.b.constant(&ty, 1.0);
             let inside = self.b.apply_written(Op::Patches(pool.clone()), &[ones], statics);

@@ -1,4 +1,4 @@
-//! Factors of square matrices, and what is solved with them.
+//! Factorisations of square matrices, and systems of equations.
 
 use rml_ir::normal::Var;
 use rml_ir::op::{Binary, Compare, Op, Unary};
@@ -7,7 +7,8 @@ use rml_ir::{DType, Type};
 use super::{Dim, Transposer};
 
 impl Transposer<'_, '_> {
-    /// A system of equations with the transposed matrix; for the matrix, products of its solution and that of the site.
+    /// Transposes `solve`: a system of equations with the transposed matrix. For the matrix, also products of its
+    /// solution with the solution at the site.
     pub(super) fn solve(&mut self) -> Var {
         let a = self.arg_when(0);
         let a = self.transpose(a);
@@ -21,7 +22,7 @@ impl Transposer<'_, '_> {
             let o = self.transpose(o);
             self.apply(Op::MatMul, &[db, o])
         } else {
-            // Of each column the outer product.
+            // The outer product of each pair of columns.
             dims.push(Dim::one());
             let column = self.reshape(db, &dims);
             let last = dims.len() - 1;
@@ -32,7 +33,7 @@ impl Transposer<'_, '_> {
         self.apply(Op::Unary(Unary::Neg), &[product])
     }
 
-    /// Murray's formula: of the lower triangle, since only that is read.
+    /// Murray's formula, restricted to the lower triangle, because only that is read.
     pub(super) fn cholesky(&mut self) -> Var {
         let (lower, half) = self.triangles();
         let mul = Op::Binary(Binary::Mul);
@@ -49,8 +50,8 @@ impl Transposer<'_, '_> {
         self.apply(mul, &[sum, half])
     }
 
-    /// Matrices of the size of the operand's: ones in the lower triangle and zeros above; and the same with halves on
-    /// the diagonal.
+    /// Two matrices of the size of the operand: ones in the lower triangle and zeros above it; and the same with halves
+    /// on the diagonal.
     fn triangles(&mut self) -> (Var, Var) {
         let n = self.dims(self.x).pop().unwrap_or_else(Dim::one);
         let ones = self.b.constant(&Type::new(DType::Num, &[n.size]), 1.0);

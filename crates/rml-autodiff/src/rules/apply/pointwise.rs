@@ -7,12 +7,12 @@ use rml_ir::op::{Binary, Compare, Op, Unary};
 use super::Transposer;
 
 impl Transposer<'_, '_> {
-    /// Functions of one number.
+    /// Transposes functions of one number.
     pub(super) fn elementary(&mut self, f: Unary) -> Option<Var> {
         let d = self.site.d;
         let derivative = match f {
             Unary::Neg => return Some(self.apply(Op::Unary(Unary::Neg), &[d])),
-            // It is off the operand by less than rounding to a normal number is.
+            // The result differs from the operand by less than the rounding of a normal number.
             Unary::Flush => return Some(d),
             Unary::Sign | Unary::Floor | Unary::Ceil | Unary::Round => return None,
             Unary::Log => {
@@ -69,7 +69,7 @@ impl Transposer<'_, '_> {
         Some(self.apply(Op::Binary(Binary::Mul), &[d, derivative]))
     }
 
-    /// A function of the operand.
+    /// Applies a function to the operand.
     fn of_x(&mut self, f: Unary) -> Var {
         let x = self.x_when();
         self.apply(Op::Unary(f), &[x])
@@ -103,7 +103,7 @@ impl Transposer<'_, '_> {
         self.apply(Op::Binary(Binary::Add), &[below, rest])
     }
 
-    /// Functions of two numbers.
+    /// Transposes functions of two numbers.
     pub(super) fn arithmetic(&mut self, f: Binary) -> Var {
         let d = self.site.d;
         match f {
@@ -123,8 +123,8 @@ impl Transposer<'_, '_> {
         }
     }
 
-    /// `x / (x x + y y)` and `-y / (x x + y y)`, with both divided by the larger size first, so that no square
-    /// overflows; 0 at the origin.
+    /// `x / (x x + y y)` and `-y / (x x + y y)`. Both numbers are first divided by the larger magnitude, so that no
+    /// square overflows; the result is 0 at the origin.
     fn angle(&mut self) -> Var {
         let (y, x) = (self.arg_when(0), self.arg_when(1));
         let (zero, one) = (self.literal(0.0), self.literal(1.0));
@@ -144,7 +144,8 @@ impl Transposer<'_, '_> {
         if self.site.position == 0 { sum } else { self.apply(Op::Unary(Unary::Neg), &[sum]) }
     }
 
-    /// The share of the operand: `sigmoid(a - b)`, where equal operands, infinite ones too, have no difference.
+    /// The share of the operand, `sigmoid(a - b)`. For equal operands, even infinite ones, the difference is taken as
+    /// zero.
     fn logaddexp(&mut self) -> Var {
         let (own, other) = (self.x_when(), self.arg_when(1 - self.site.position));
         let zero = self.literal(0.0);
@@ -156,7 +157,7 @@ impl Transposer<'_, '_> {
         self.sum_to_operand(product)
     }
 
-    /// A remainder is `a - floor(a / b) b`, and the quotient is flat between steps.
+    /// A remainder is `a - floor(a / b) b`, and the floor is piecewise constant.
     fn remainder(&mut self) -> Var {
         let (a, b) = (self.arg_when(0), self.arg_when(1));
         let quotient = self.apply(Op::Binary(Binary::Div), &[a, b]);
@@ -166,7 +167,7 @@ impl Transposer<'_, '_> {
         self.apply(Op::Unary(Unary::Neg), &[sum])
     }
 
-    /// The smaller or larger one of two; equals get one half each.
+    /// The minimum or maximum of two numbers; equal operands get half of the gradient each.
     fn extreme_of_two(&mut self, weak: Compare, strict: Compare) -> Var {
         let (d, own, other) = (self.site.d, self.x_when(), self.arg_when(1 - self.site.position));
         let [weak, strict] = [weak, strict].map(|how| {
@@ -191,7 +192,7 @@ impl Transposer<'_, '_> {
         self.sum_to_operand(product)
     }
 
-    /// What is the same for all elements that broadcasting makes of one is done after the sum.
+    /// Factors that are constant along broadcast axes are applied after the sum over these axes.
     fn quotient(&mut self) -> Var {
         let d = self.site.d;
         let divisor = self.arg_when(1);
@@ -207,7 +208,7 @@ impl Transposer<'_, '_> {
     }
 
     /// `b pow(a, b - 1)` where `b` is not 0, and `o log(a)` where `a` is not 0. Where `b` is 0, the result is 1 for
-    /// every `a`, infinite ones too: then `pow(a, 0)` stands for the factor that may be infinite.
+    /// every `a`, including infinite ones; there, `pow(a, 0)` replaces the factor that could be infinite.
     fn power(&mut self) -> Var {
         let (d, zero, one) = (self.site.d, self.literal(0.0), self.literal(1.0));
         let (base, exponent) = (self.arg_when(0), self.arg_when(1));
@@ -226,7 +227,7 @@ impl Transposer<'_, '_> {
         self.sum_to_operand(product)
     }
 
-    /// Operators of three operands, which choose one.
+    /// Transposes operators of three operands that select one of them.
     pub(super) fn choice(&mut self, op: &Op) -> Var {
         let cond = if *op == Op::Clip { self.clip_mask() } else { self.arg_when(0) };
         let (d, zero) = (self.site.d, self.literal(0.0));
@@ -236,7 +237,7 @@ impl Transposer<'_, '_> {
         self.sum_to_operand(result)
     }
 
-    /// Where `clip(x, lo, hi)` gives the operand.
+    /// The condition under which `clip(x, lo, hi)` returns the operand.
     fn clip_mask(&mut self) -> Var {
         let [x, lo, hi] = [0, 1, 2].map(|i| self.arg_when(i));
         let (one, two, both) = match self.site.position {

@@ -7,7 +7,7 @@ use rml_ir::{DType, Shape, Type};
 use super::{Dim, Transposer};
 
 impl Transposer<'_, '_> {
-    /// Folds of an axis, or of all elements.
+    /// Transposes folds of one axis, or of all elements.
     pub(super) fn fold(&mut self, by: Reduction, axis: Option<usize>) -> Option<Var> {
         let d = self.site.d;
         Some(match by {
@@ -27,7 +27,7 @@ impl Transposer<'_, '_> {
         })
     }
 
-    /// Operators along an axis, which stays.
+    /// Transposes operators along an axis that is kept.
     pub(super) fn along(&mut self, op: &Op) -> Var {
         let d = self.site.d;
         match op {
@@ -50,7 +50,7 @@ impl Transposer<'_, '_> {
         }
     }
 
-    /// The gradient goes back to where the elements came from: in the order of the positions that they were taken from.
+    /// Moves the gradient back to the original positions of the elements: it is sorted by these positions.
     pub(super) fn unsort(&mut self, axis: usize, descending: bool) -> Var {
         let keys = self.arg_when(0);
         let statics = self.site.statics.to_vec();
@@ -59,7 +59,8 @@ impl Transposer<'_, '_> {
         self.b.apply_written(Op::SortBy { axis, descending: false }, &[from, self.site.d], along)
     }
 
-    /// `p / sum(p) d` with `p = exp(x - o)`, and 1 where `x` is `o`, which may be infinite: the softmax of the operand.
+    /// `p / sum(p) d` with `p = exp(x - o)`: the softmax of the operand. `p` is 1 where `x` equals `o`, even if both
+    /// are infinite.
     fn logsumexp(&mut self, axis: Option<usize>) -> Var {
         let (x, o, zero) = (self.x_when(), self.out_when(), self.literal(0.0));
         let o = self.keep(axis, o);
@@ -73,7 +74,8 @@ impl Transposer<'_, '_> {
         self.apply(Op::Binary(Binary::Mul), &[p, d])
     }
 
-    /// For each element, the product of all others: of those before it and of those after it. Nothing is divided.
+    /// For each element, the product of all other elements: of those before it and of those after it, without a
+    /// division.
     fn prod(&mut self, axis: Option<usize>) -> Var {
         let (x, dims) = (self.x_when(), self.dims(self.x));
         let shape = self.shape(self.x);
@@ -91,8 +93,8 @@ impl Transposer<'_, '_> {
         self.apply(Op::Binary(Binary::Mul), &[d, others])
     }
 
-    /// The products of all elements before, or behind, each one along an axis: each step multiplies with the products
-    /// 1, 2, 4, .. places on.
+    /// For each element along an axis, the product of all elements before it (or after it): each step multiplies by the
+    /// products 1, 2, 4, .. places further on.
     fn running_product(&mut self, x: Var, axis: usize, behind: bool) -> Var {
         let n = self.shape(x).dims()[axis];
         let mut product = self.moved(x, axis, 1, behind);
@@ -105,7 +107,7 @@ impl Transposer<'_, '_> {
         product
     }
 
-    /// The elements `step` places on along an axis, or back; ones stand in the places that are left.
+    /// The elements shifted by `step` places along an axis (backward if `back`); free places are filled with ones.
     fn moved(&mut self, x: Var, axis: usize, step: usize, back: bool) -> Var {
         let mut dims = self.shape(x).dims().to_vec();
         let mut items: Vec<AxisIndex> = dims.iter().map(|len| AxisIndex::whole(*len)).collect();
@@ -118,7 +120,7 @@ impl Transposer<'_, '_> {
         self.apply(Op::Concat { axis }, &parts)
     }
 
-    /// The gradient goes to the largest (or smallest) elements, in equal parts.
+    /// The gradient is divided equally among the largest (or smallest) elements.
     fn extreme(&mut self, axis: Option<usize>) -> Var {
         let (x, o) = (self.x_when(), self.out_when());
         let best = self.keep(axis, o);
