@@ -1,4 +1,4 @@
-//! Long runs in constant memory: cycles and equation activations a second, open cycles, resident memory.
+//! Long runs in constant memory: cycles and equation activations per second, open cycles, resident memory.
 //!
 //! `cargo bench -p rml-sim` runs the full length, about five minutes; `RML_SOAK_CYCLES` sets another number of cycles.
 #![allow(clippy::print_stdout, missing_docs, reason = "the table is the result")]
@@ -14,7 +14,7 @@ use rml_sim::{Input, Options, Simulator, Tensors};
 use rml_testkit::flat::{BOOL, Builder, INT, NUM};
 
 fn main() {
-    // The test runner calls benches with `--test`: then a short run is enough.
+    // The test runner calls benches with `--test`; then a short run is sufficient.
     let short = std::env::args().any(|a| a == "--test");
     let asked = std::env::var("RML_SOAK_CYCLES").ok().and_then(|n| n.parse().ok());
     let cycles: u64 = asked.unwrap_or(if short { 20_000 } else { 10_000_000 });
@@ -37,7 +37,7 @@ fn number(n: u64) -> Input {
     Input::Given(Value::Int(i64::try_from(n % 1000).unwrap_or(0)))
 }
 
-/// Runs a program, operator by operator and with the functions of the embedded backend.
+/// Runs a program twice: operator by operator, and with the functions of the embedded backend.
 fn soak(name: &str, flat: &Arc<Drawn>, cycles: u64, most_open: u64, inputs: impl Fn(u64) -> Vec<Input>) {
     run(name, flat, Options::default(), cycles, most_open, &inputs);
     let functions = Options { tensors: Tensors::On(Arc::new(Cpu)), ..Options::default() };
@@ -79,14 +79,14 @@ fn run(
     assert!(after <= before + 4.0, "{name}: memory grew from {before} to {after} MiB");
 }
 
-/// Resident memory in MiB, where the system tells.
+/// Resident memory in MiB, if the system provides it.
 fn resident() -> f64 {
     let pages = std::fs::read_to_string("/proc/self/statm").ok();
     let pages = pages.and_then(|s| s.split_whitespace().nth(1).and_then(|n| n.parse::<f64>().ok()));
     pages.map_or(0.0, |n| n * 4096.0 / 1_048_576.0)
 }
 
-/// `o = merge bp (i when bp) ((post o) when not bp)`
+/// The program `o = merge bp (i when bp) ((post o) when not bp)`.
 fn backfill() -> Arc<Drawn> {
     let mut b = Builder::new();
     let (i, bp) = (b.input("i", INT), b.input("bp", BOOL));
@@ -99,7 +99,7 @@ fn backfill() -> Arc<Drawn> {
     b.build()
 }
 
-/// Sums up and down within windows.
+/// Forward and backward sums within windows.
 fn window() -> Arc<Drawn> {
     let mut b = Builder::new();
     let (i, end) = (b.input("i", INT), b.input("end", BOOL));
@@ -124,7 +124,7 @@ fn counter() -> Arc<Drawn> {
     b.build()
 }
 
-/// A hundred scalar operators and delays one after the other.
+/// A hundred scalar operators and delays in a chain.
 fn pipeline() -> Arc<Drawn> {
     let mut b = Builder::new();
     let x = b.input("x", INT);
@@ -145,7 +145,7 @@ fn vector(n: usize, x: f64) -> Value {
     Value::new(Shape::new(&[n]), Data::F64(vec![x; n]))
 }
 
-/// One step of an LSTM a cycle.
+/// One step of an LSTM per cycle.
 fn lstm(inputs: usize, units: usize) -> Arc<Drawn> {
     let mut b = Builder::new();
     let x = b.var("x", Type::new(NUM, &[inputs]));

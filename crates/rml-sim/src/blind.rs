@@ -1,9 +1,9 @@
 //! A run without values, whose findings hold for all inputs.
 //!
-//! More knowledge about some variables never takes knowledge about others away (FIX-4). So if the run is not told the
-//! values of inputs, parameters and random draws, then whatever it finds out is true in every run of as many cycles,
-//! and an error that it meets is met by all of them. Such a run decides conditions that depend on no input, such as a
-//! counter that is compared with a constant.
+//! More knowledge about some variables never removes knowledge about others (FIX-4). Therefore, if the values of
+//! inputs, parameters and random draws are withheld from a run, all its results are valid for every run with the same
+//! number of cycles, and every error that it finds occurs in all of them. Such a run decides conditions that do not
+//! depend on any input, such as a counter that is compared with a constant.
 
 use std::sync::Arc;
 
@@ -14,12 +14,12 @@ use rml_ir::pass;
 
 use crate::simulator::{Demand, Failure, Options, Simulator};
 
-/// The most elements of values that are computed and kept after the first cycle.
+/// The most elements of values that are computed and stored after the first cycle.
 const ELEMENTS: usize = 1 << 20;
-/// How often equations are tried before the run is given up.
+/// The number of activations of equations after which the run is stopped.
 const STEPS: u64 = 2_000_000;
 
-/// A run without values, as far as it went.
+/// A run without values, up to the cycle that it reached.
 #[derive(Debug)]
 pub struct BlindRun {
     flat: Drawn,
@@ -27,9 +27,9 @@ pub struct BlindRun {
 }
 
 impl BlindRun {
-    /// Runs what the outputs and trained parameters of a program need, for at most that many cycles. The inputs `given`
-    /// are present in every cycle, and inputs with a declared clock where that clock ticks. Of other inputs not even
-    /// the presence is known.
+    /// Runs the equations that the outputs and trained parameters of a program need, for at most `cycles` cycles. The
+    /// inputs `given` are present in every cycle, and inputs with a declared clock where that clock ticks. For other
+    /// inputs even the presence is unknown.
     ///
     /// Requires: `flat::verify`.
     pub fn new(flat: Flat, given: &[Var], cycles: usize) -> BlindRun {
@@ -53,29 +53,29 @@ impl BlindRun {
         BlindRun { flat, simulator }
     }
 
-    /// The program that was run; it numbers the variables.
+    /// The program that was run; its variables have other ids than those of the original.
     pub fn flat(&self) -> &Drawn {
         &self.flat
     }
 
-    /// How many cycles were run.
+    /// The number of cycles that were run.
     pub fn cycles(&self) -> u64 {
         self.simulator.cycles()
     }
 
-    /// What is known about a variable in a cycle.
+    /// The status of a variable in a cycle.
     pub fn status(&self, cycle: u64, v: Var) -> Status {
         // Without a backend, no value is on a device.
         self.simulator.status(cycle, v).ok().flatten().unwrap_or_default()
     }
 
-    /// The synchronisation error that the run met, which every run of as many cycles meets.
+    /// The synchronisation error of the run; it occurs in every run with the same number of cycles.
     pub fn synchronisation_error(&self) -> Option<Failure> {
         self.simulator.failure().filter(|f| f.report.code == SYNC_ERROR)
     }
 
-    /// The variables that the equation of a failure forces to be present together, and all others of their clock
-    /// classes.
+    /// The variables that the equation of a failure forces to be present together, and all other variables in their
+    /// clock classes.
     pub fn together(&self, failure: &Failure) -> Vec<Var> {
         let closed = self.simulator.flat();
         let classes = ClockClasses::new(closed);
@@ -87,7 +87,7 @@ impl BlindRun {
         tied.into_iter().flat_map(|v| classes.members(classes.of(v)).to_vec()).collect()
     }
 
-    /// A declared clock that differs from the clock of its variable, with the first cycle that shows it.
+    /// A declared clock that differs from the clock of its variable, and the first cycle that shows this.
     pub fn false_claim(&self) -> Option<(u64, &Claim)> {
         let is_false = |cycle, claim: &Claim| {
             let expected = match self.status(cycle, claim.cond) {

@@ -1,4 +1,4 @@
-//! The simulator as an engine. It runs every program for every use, and all other engines are compared with it.
+//! The simulator as an engine. It runs all programs for all uses, and all other engines are compared with it.
 
 use std::sync::Arc;
 
@@ -24,12 +24,12 @@ impl SimulatorEngine {
         Self::default()
     }
 
-    /// An engine whose tensors that backend computes.
+    /// An engine that computes tensors with this backend.
     pub fn on(backend: Arc<dyn Backend>) -> Self {
         Self { tensors: Tensors::On(backend) }
     }
 
-    /// A simulation for that use. The simulator never declines.
+    /// Starts a simulation for a use. The simulator never declines.
     pub fn start(&self, program: &Arc<Drawn>, wish: &Use) -> Simulator {
         let max_open_cycles = match wish.feeding {
             Feeding::Stream { look_ahead } => look_ahead,

@@ -1,4 +1,4 @@
-//! Running flat programs one cycle at a time, by the paper's normalization-free semantics.
+//! Runs flat programs one cycle at a time, by the paper's normalization-free semantics.
 //!
 //! - [`Simulator`] is event-driven and needs constant memory, so it runs streams without end. [`SimulatorEngine`] opens
 //!   one as an engine.
@@ -7,7 +7,7 @@
 //!   clock classes with the simulator, but no rules of equations and no order of evaluation.
 //! - [`kahn`] is the semantics of the paper's appendix, for comparison: streams are sequences without absence.
 //!
-//! This crate knows nothing about the surface syntax, plans or files.
+//! This crate does not depend on the surface syntax, plans or files.
 
 pub mod kahn;
 pub mod oracle;

@@ -1,5 +1,5 @@
 //! The simulator against the oracle on random programs: every cell, every kind of failure, open and closed traces,
-//! windows, evaluation orders, and a run cut in two by saving and loading its states.
+//! windows, evaluation orders, and a run that is divided in two by saving and loading its states.
 
 use std::sync::Arc;
 
@@ -86,21 +86,21 @@ fn cut_in_two(flat: &Arc<Drawn>, inputs: &[Vec<Input>], cut: usize) {
     for (key, value) in &states {
         second.set_state(key, value).unwrap();
     }
-    // A stream initialiser that was not read yet is read by the second run.
+    // The second run reads a stream initialiser that was not read yet.
     let Some(more) = outputs(&mut second, &inputs[cut..], true) else { return };
     rows.extend(more);
     let Some(whole) = outputs(&mut new(), inputs, true) else { return };
-    // What the first part left for later cannot be had from the second one; nothing else may differ.
+    // The second run cannot provide outputs that the first part left undetermined; there must be no other difference.
     assert_eq!(rows, whole, "cut before cycle {cut}\n{}", rml_ir::flat::print(flat));
 }
 
-/// Whether a class that nothing drives has a sampling or a merge by a condition of its own.
+/// Whether a class without a driver contains a sampling or a merge by one of its own conditions.
 fn has_free_circle(flat: &Drawn) -> bool {
     let classes = ClockClasses::new(flat);
     classes.drivers().iter().any(|d| classes.is_own(d) && !classes.is_driven(classes.of(d.var)))
 }
 
-/// The random programs are worth something: many run without a failure, and many have every kind of equation.
+/// The random programs are useful: many run without a failure, and many contain every kind of equation.
 #[test]
 fn the_generator_reaches_all_forms() {
     let mut seen = std::collections::BTreeMap::new();

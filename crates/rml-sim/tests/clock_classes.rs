@@ -1,4 +1,4 @@
-//! Which variables are present together, and which of them are asked for.
+//! The variables that are present together, and those among them that are asked for.
 
 use rml_ir::flat::{ClockClasses, Init, Rhs, Var};
 use rml_ir::op::{Binary, Compare, Op};
@@ -75,7 +75,7 @@ fn a_class_that_only_samples_itself_is_free() {
     assert!(classes.is_driven(classes.of(counted)), "an input drives it");
 }
 
-/// `n`, `m = n when c` and `o = merge d n 7`, with `c` beside `n` and `d` beside `m`.
+/// `n`, `m = n when c` and `o = merge d n 7`, where `c` is in the class of `n` and `d` in that of `m`.
 fn circle() -> (Builder, [Var; 5]) {
     let mut b = Builder::new();
     let (n, k) = (b.scalar("n", INT), b.lit(1));

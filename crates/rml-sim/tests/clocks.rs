@@ -1,6 +1,6 @@
-//! The clock calculus against the simulator on random programs: what is proved never meets a synchronisation error on
-//! inputs that respect their clocks (CLOCK-8); what is rejected meets one on some such inputs; and how much of what
-//! always runs well is proved.
+//! The clock calculus against the simulator on random programs. A program that is proved never has a synchronisation
+//! error on inputs that respect their clocks (CLOCK-8); a rejected one has an error on some such inputs; and most
+//! programs that run without errors are proved.
 
 use std::sync::Arc;
 
@@ -16,11 +16,11 @@ use rml_testkit::verdicts::{Judged, judge, respecting};
 
 #[derive(Default, Debug)]
 struct Counts {
-    /// Proved; of those that are not: rejected and seen to err, rejected and not seen to err.
+    /// The counts of programs that are proved; rejected with an observed error; and rejected without one.
     proved: usize,
     rejected: usize,
     not_exhibited: usize,
-    /// Neither: seen to err, and not seen to err.
+    /// The counts of undecided programs with an observed error, and without one.
     dynamic_erring: usize,
     dynamic_fine: usize,
 }
@@ -43,20 +43,21 @@ fn count(seeds: std::ops::Range<u64>, size: usize, wild: bool) -> Counts {
 }
 
 impl Counts {
-    /// How much of what was not seen to err is proved.
+    /// The share of programs without an observed error that are proved.
     fn proved_share(&self) -> f64 {
         self.proved as f64 / (self.proved + self.dynamic_fine) as f64
     }
 }
 
-/// Programs that are built to respect clocks, with declared inputs and windows, are proved.
+/// Programs that are generated to respect clocks, with declared inputs and windows, are proved.
 #[test]
 fn well_clocked_programs_are_proved() {
     let counts = count(0..700, 25, false);
     assert!(counts.proved_share() > 0.99 && counts.rejected + counts.dynamic_erring == 0, "{counts:?}");
 }
 
-/// Programs of operands from anywhere: most err. What is rejected is seen to err, what runs well is mostly proved.
+/// Programs with arbitrary operands: most have an error. Rejected programs have an observed error, and programs that
+/// run well are mostly proved.
 #[test]
 fn ill_clocked_programs_are_rejected() {
     let counts = count(0..1300, 12, true);
@@ -64,8 +65,8 @@ fn ill_clocked_programs_are_rejected() {
     assert!(counts.rejected > 100 && exhibited > 0.95 && counts.proved_share() > 0.9, "{counts:?}");
 }
 
-/// The program with most of its bool inputs that no declared clock speaks of replaced by alternations, which depend on
-/// nothing.
+/// The program with most of its bool inputs that occur in no declared clock replaced by alternating streams, which do
+/// not depend on anything.
 fn alternating(mut flat: Flat, r: &mut Random) -> Flat {
     let push = |flat: &mut Flat, lhs: Var, rhs: Rhs| {
         let span = flat.vars[lhs].span;
@@ -96,8 +97,8 @@ fn alternating(mut flat: Flat, r: &mut Random) -> Flat {
     flat
 }
 
-/// What a run without values knows is so in every run, and an error that it meets is met by every run of as many
-/// cycles.
+/// Everything that a run without values determines is true in every run, and its error occurs in every run with the
+/// same number of cycles.
 #[test]
 fn a_blind_run_knows_only_what_is_always_so() {
     let (mut erring, mut known) = (0, 0);

@@ -1,5 +1,5 @@
-//! The simulator as an engine: values stay on a device, states are handed from run to run there, and a copy that fails
-//! is an error.
+//! The simulator as an engine: values stay on a device, states are passed from run to run there, and a failed copy is
+//! an error.
 
 use std::any::Any;
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use rml_ir::{DType, Data, Precision, Shape, Type, Value};
 use rml_sim::{Options, Simulator, SimulatorEngine, Tensors};
 use rml_testkit::flat::{Builder, NUM};
 
-/// A device that counts what is copied from and to it; copies from it can fail.
+/// A device that counts the copies from and to it; copies from it can fail.
 #[derive(Clone, Default, Debug)]
 struct Device {
     broken: Arc<AtomicBool>,
@@ -94,7 +94,7 @@ impl Executable for Ready {
     }
 }
 
-/// A weight of four numbers that each cycle moves, `w = zeros fby (w + x * ones)`, and `o = sum(w)`.
+/// A weight of four numbers that changes in each cycle, `w = zeros fby (w + x * ones)`, and `o = sum(w)`.
 fn program() -> Arc<Drawn> {
     let mut b = Builder::new();
     let x = b.input("x", NUM);
@@ -139,12 +139,12 @@ fn states_are_handed_over_on_their_device() {
     assert_eq!(device.copies(), (1, 0), "the output alone is copied");
     assert_eq!(second.cycles(), 4);
 
-    // On the host they are what the reference computes.
+    // On the host, the states are those that the reference computes.
     let mut plain = SimulatorEngine::new().open(&program, &windows).unwrap();
     feed(&mut *plain, &[1.0, 2.0, 3.0, 1.0]);
     let text = |run: &dyn Run| format!("{:?}", run.states().unwrap().to_host().unwrap()["w"].to_data());
     assert_eq!(text(&*plain), text(&*second));
-    // Another engine takes them, too.
+    // Another engine accepts them, too.
     plain.set_states(&states).unwrap();
     assert_eq!(feed(&mut *plain, &[0.0]), [24.0]);
 }
@@ -176,7 +176,7 @@ fn a_copy_from_the_device_that_fails_is_an_error() {
         let error = sim.feed(&row).unwrap_err();
         assert_eq!((error.code, error.message.as_str()), (BACKEND_FAILED, "the copy failed"));
         assert!(sim.has_failed());
-        // What is asked for later is not called unknown either.
+        // A state that is read later is not reported as unknown either.
         let w = program.equations[program.states["w"].equation].lhs;
         assert_eq!(sim.status(1, w).unwrap_err().message, "the copy failed");
     }
@@ -184,7 +184,7 @@ fn a_copy_from_the_device_that_fails_is_an_error() {
 
 #[test]
 fn a_record_that_cannot_be_copied_is_an_error() {
-    // Nothing reads the sum on the host but the record.
+    // Only the record reads the sum on the host.
     let mut b = Builder::new();
     let x = b.input("x", NUM);
     let wide = b.apply(Op::Broadcast { shape: Shape::new(&[4]) }, &[x]);

@@ -38,7 +38,7 @@ fn inputs_are_checked_against_conditions_that_the_program_computes() {
     assert_eq!(found(&[[int(1), int(3)]]), error("expected absent, since `c` is false"));
     assert_eq!(found(&[[absent.clone(), int(3)]]), error("expected absent, since `c` is absent"));
     assert_eq!(found(&[[int(2), absent]]), error("expected present, since `c` is true"));
-    // Nothing asks for `x`, but its clock says that there is a value.
+    // Nothing asks for `x`, but its clock requires a value.
     assert_eq!(found(&[[int(2), nothing.clone()]]), error("expected present, since `c` is true"));
     assert_eq!(found(&[[int(1), nothing], [int(1), offer.clone()], [int(2), offer]]), None);
 }

@@ -1,4 +1,4 @@
-//! The Kahn semantics: the appendix's transformers and its example, and what it has in common with the synchronous
+//! The Kahn semantics: the appendix's transformers and its example, and the common properties with the synchronous
 //! semantics.
 
 use std::sync::Arc;
@@ -27,7 +27,7 @@ fn run(flat: &Drawn, inputs: &[&str], limit: usize) -> Streams {
     kahn::run(flat, &sequences(inputs), limit).expect("no failure")
 }
 
-/// A sequence as text, with how it stops: `1 2 .` with the inputs, `1 2 ..` continuing, `1 2 !` waiting for itself.
+/// A sequence as text, with its end: `1 2 .` ends with the inputs, `1 2 ..` continues, `1 2 !` waits for itself.
 fn shown(streams: &Streams, v: Var) -> String {
     let stream = &streams.streams[v];
     let values: Vec<Status> = stream.values.iter().cloned().map(Status::Value).collect();
@@ -159,7 +159,7 @@ fn overflow_is_found() {
     assert_eq!(failure.element, 1);
 }
 
-/// Without windows, which have no counterpart.
+/// The program without windows, which have no counterpart.
 fn without_windows(flat: &Drawn) -> Drawn {
     let mut flat = Flat::clone(flat);
     for equation in flat.equations.iter_mut() {
@@ -187,7 +187,7 @@ fn agree(a: &[Value], b: &[Value]) -> bool {
     a.iter().zip(b).all(|(a, b)| a.same(b))
 }
 
-/// Where both semantics know an element, it is the same one; how many were compared.
+/// Checks that elements known in both semantics are the same; returns the number of comparisons.
 fn compare(flat: &Drawn, inputs: &[Vec<Input>]) -> usize {
     let trace = oracle::run(flat, inputs, &OracleOptions::default());
     if !trace.error_cycles().is_empty() || !trace.failures.is_empty() {
@@ -204,7 +204,7 @@ fn compare(flat: &Drawn, inputs: &[Vec<Input>]) -> usize {
     compared
 }
 
-/// More input never takes an element back.
+/// Checks that more input never removes an element.
 fn prefix_gives_prefix(flat: &Drawn, sequences: &[Vec<Value>], cut: usize) {
     let shorter: Vec<Vec<Value>> = sequences.iter().map(|s| s[..cut.min(s.len())].to_vec()).collect();
     let limit = 40;
@@ -238,7 +238,7 @@ proptest! {
     }
 }
 
-/// The comparison is worth something.
+/// The comparison is useful: most programs are compared.
 #[test]
 fn most_programs_are_compared() {
     let mut compared = 0;

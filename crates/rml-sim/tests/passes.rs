@@ -1,5 +1,5 @@
-//! The passes on flat programs keep what the outputs are (FIX-6), cycle by cycle, and a parameter under windows is
-//! updated once a window.
+//! The passes on flat programs preserve the outputs (FIX-6), cycle by cycle, and a parameter under windows is updated
+//! once per window.
 
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -42,7 +42,7 @@ proptest! {
     }
 }
 
-/// `o = k * x` with `k` trained by plain descent, called every `end` if asked for.
+/// `o = k * x` with `k` trained by plain gradient descent, called with `every end` if `every` says so.
 fn scale(every: &str) -> Drawn {
     let text = format!(
         r#"normal f64 root n2
@@ -102,7 +102,7 @@ node n2 "main"
     pass::draw(pass::lower(flat, pass::Keep::Needed), 0).expect("memory for the draws")
 }
 
-/// `x`, the gradient if there is one, `end`; `None` = a cycle where nothing is present.
+/// `x`, the gradient if there is one, and `end`; `None` for a cycle in which nothing is present.
 type Cycle = Option<(f64, Option<f64>, bool)>;
 
 fn row(flat: &Drawn, cycles: &[Cycle], closed: bool) -> Vec<Option<f64>> {
@@ -138,8 +138,7 @@ const CYCLES: [Cycle; 8] = [
 
 #[test]
 fn a_parameter_under_windows_is_updated_once_a_window() {
-    // 1; then 1 + 2 * 10 + 3 * 100 after the first window; nothing comes from the second; the third is not
-    // over.
+    // 1; then 1 + 2 * 10 + 3 * 100 after the first window; nothing comes from the second; the third has not ended.
     let expected = [1.0, 2.0, 3.0, 321.0, 321.0, 321.0];
     let flat = scale(" every v3");
     for closed in [false, true] {

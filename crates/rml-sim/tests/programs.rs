@@ -1,4 +1,4 @@
-//! Small programs, transcribed by hand, with the traces that the semantics gives them. Every run compares both engines.
+//! Small programs, transcribed by hand, with the traces that the semantics defines. Each run compares both engines.
 
 use std::sync::Arc;
 
@@ -233,7 +233,7 @@ fn parts_of_expressions_are_called_by_their_place() {
 
 #[test]
 fn long_absences_cost_linear_time() {
-    // Whether x is sampled is known from the end of the trace downward, so walks meet their absent cycles in both
+    // The sampling of x becomes known from the end of the trace backward, so walks meet their absent cycles in both
     // orders.
     let mut b = Builder::new();
     let (x, first, end) = (b.input("x", INT), b.input("first", BOOL), b.input("end", BOOL));
@@ -433,8 +433,8 @@ fn memory_is_bounded_by_the_look_ahead() {
 
 #[test]
 fn a_post_at_the_end_of_its_window_does_not_hold_up_the_stream() {
-    // o = merge end (x when end) ((post o + 1) when not end), in windows by end: what follows the last cycle is never
-    // used.
+    // o = merge end (x when end) ((post o + 1) when not end), in windows by end: the value after the last cycle is
+    // never used.
     let mut b = Builder::new();
     let (x, end) = (b.input("x", INT), b.input("end", BOOL));
     let w = b.window(end, None);

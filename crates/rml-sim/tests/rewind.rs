@@ -1,5 +1,5 @@
-//! Cycles that are taken back leave no trace: random programs are fed, cycles that fail are taken back, and what is
-//! left is compared with a run that never met them.
+//! Cycles that are taken back have no effect: random programs are fed, failing cycles are taken back, and the rest is
+//! compared with a run without these cycles.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -38,13 +38,13 @@ fn fetched(sim: &mut Simulator) -> Vec<String> {
         .collect()
 }
 
-/// The states, or that they cannot be read now.
+/// The states, or none if they cannot be read now.
 fn states(sim: &Simulator) -> Option<Vec<String>> {
     let states = sim.states().ok()?;
     Some(states.iter().map(|(key, value)| format!("{key} {value:?}")).collect())
 }
 
-/// Every `often`-th cycle that is fed is taken back and fed again, too.
+/// Every `often`-th cycle that is fed is also taken back and fed again.
 fn without_trace(flat: &Arc<Drawn>, inputs: &[Vec<Input>], on_backend: bool, often: usize) {
     let mut sim = simulator(flat, on_backend);
     let (mut open, mut rows, mut accepted) = (VecDeque::new(), Vec::new(), Vec::new());

@@ -1,4 +1,4 @@
-//! Circular waits: which variable waits for which when no process can continue.
+//! Circular waits: the variables that wait for each other when no process can continue.
 
 use std::collections::BTreeSet;
 
@@ -7,11 +7,11 @@ use rml_ir::flat::Var;
 
 use super::Wait;
 
-/// The variables that wait for ever, and the circles in which they wait. A variable needs everything that it waits for,
-/// so one that waits for a member of a circle is stuck as well.
+/// The variables that wait for ever, and the circles in which they wait. A variable needs everything for which it
+/// waits, so a variable that waits for a member of a circle is stuck as well.
 pub(super) fn find(waits: &IndexVec<Var, Vec<Wait>>) -> (IndexVec<Var, bool>, Vec<Vec<Wait>>) {
     let mut stuck: IndexVec<Var, bool> = waits.iter().map(|w| !w.is_empty()).collect();
-    // A variable is not stuck if nothing that it waits for is.
+    // A variable is not stuck if none of the variables for which it waits is stuck.
     loop {
         let free = |v: Var| !waits[v].iter().any(|w| stuck[w.on]);
         let freed: Vec<Var> = waits.ids().filter(|&v| stuck[v] && free(v)).collect();

@@ -8,17 +8,18 @@ use rml_ir::op::eval;
 
 use super::{Failure, Stop, Wait};
 
-/// What a process does next.
+/// The next step of a process.
 enum Step {
     /// Appends an element.
     Emit(Value),
     /// Reads elements and appends nothing.
     Skip,
-    /// Needs these elements.
+    /// Needs these elements first.
     Wait(Vec<(Var, usize)>),
 }
 
-/// How many elements a sampling or merging process has read: of the first operand, and of the two branches of a merge.
+/// The numbers of elements that a sampling or merging process has read: from the first operand, and from the two
+/// branches of a merge.
 #[derive(Clone, Copy, Default)]
 struct Cursor {
     first: usize,
@@ -26,7 +27,7 @@ struct Cursor {
     on_false: usize,
 }
 
-/// All sequences so far, and how far each process has read.
+/// All sequences so far, and the positions of the processes in them.
 pub(super) struct Network<'a> {
     flat: &'a Drawn,
     limit: usize,
@@ -47,7 +48,7 @@ impl<'a> Network<'a> {
         self.values
     }
 
-    /// Lets all processes continue until each of them waits.
+    /// Runs all processes until each of them waits.
     pub(super) fn run(&mut self) -> Result<(), Failure> {
         let mut again = true;
         while again {
@@ -59,7 +60,7 @@ impl<'a> Network<'a> {
         Ok(())
     }
 
-    /// Lets one process continue until it waits; whether it did anything.
+    /// Runs one process until it waits; returns whether it made progress.
     fn go_on(&mut self, eq: Eq) -> Result<bool, Failure> {
         let mut moved = false;
         while !self.is_full(eq) {
@@ -76,7 +77,7 @@ impl<'a> Network<'a> {
         Ok(moved)
     }
 
-    /// Whether a process has appended as many elements as were asked for.
+    /// Whether a process has appended the requested number of elements.
     fn is_full(&self, eq: Eq) -> bool {
         let lhs = self.flat.equations[eq].lhs;
         self.values[lhs].len() >= self.limit || self.cursors[eq].first >= self.limit
@@ -90,7 +91,7 @@ impl<'a> Network<'a> {
         self.get(v, element).map(|value| value.as_bool() == Some(true))
     }
 
-    /// What a process does next.
+    /// The next step of a process.
     fn step(&self, eq: Eq) -> Result<Step, Failure> {
         let Equation { lhs, rhs, .. } = &self.flat.equations[eq];
         let (k, cursor) = (self.values[*lhs].len(), self.cursors[eq]);
@@ -115,7 +116,7 @@ impl<'a> Network<'a> {
             Rhs::Fby { init: Init::Const(c), .. } if k == 0 => Ok(Step::Emit(self.flat.value(*c).clone())),
             Rhs::Fby { init: Init::Stream(i), .. } if k == 0 => emit(*i, 0),
             Rhs::Fby { next, .. } => emit(*next, k - 1),
-            // The last element of a sequence that may still grow is not known.
+            // The last element of a sequence that may still grow is unknown.
             Rhs::FbyBack { next, .. } | Rhs::Post { next, .. } => emit(*next, k + 1),
             Rhs::When { value, cond } => {
                 let taken = self.is_true(*cond, cursor.first)?;
@@ -135,7 +136,7 @@ impl<'a> Network<'a> {
         }
     }
 
-    /// Counts what a process reads in its next step. Requires: that step is not a wait.
+    /// Counts the elements that a process reads in its next step. Requires: that step is not a wait.
     fn advance(&mut self, eq: Eq) {
         let cursor = self.cursors[eq];
         let next = match &self.flat.equations[eq].rhs {
@@ -153,7 +154,7 @@ impl<'a> Network<'a> {
         self.cursors[eq] = next;
     }
 
-    /// What each variable waits for, once nothing can continue.
+    /// The waits of each variable, once no process can continue.
     pub(super) fn waits(&self) -> IndexVec<Var, Vec<Wait>> {
         let mut waits = IndexVec::filled(Vec::new(), self.flat.vars.len());
         for (eq, equation) in self.flat.equations.iter_enumerated() {
@@ -169,7 +170,7 @@ impl<'a> Network<'a> {
         waits
     }
 
-    /// Why each stream has no further element.
+    /// The reason why each stream has no further element.
     pub(super) fn stops(&self, waits: &IndexVec<Var, Vec<Wait>>, stuck: &IndexVec<Var, bool>) -> Vec<Stop> {
         let mut stops: IndexVec<Var, Stop> =
             stuck.iter().map(|&s| if s { Stop::Deadlock } else { Stop::Inputs }).collect();
@@ -178,7 +179,7 @@ impl<'a> Network<'a> {
                 stops[equation.lhs] = Stop::Limit;
             }
         }
-        // A stream that waits only for streams that continue continues itself.
+        // A stream continues if it waits only for streams that continue.
         loop {
             let goes_on =
                 |v: Var| !waits[v].is_empty() && waits[v].iter().all(|w| stops[w.on] == Stop::Limit);

@@ -1,6 +1,6 @@
-//! The oracle: the least fixed point of `docs/semantics`, computed as naively as it is written down (FIX-1, FIX-2,
-//! FIX-3). A table has a status for each cycle and variable, and the rule of every equation raises them until nothing
-//! changes. It is slow and runs whole traces only. It uses no code of the simulator, because its purpose is to judge
+//! The oracle: the least fixed point of `docs/semantics`, computed as directly as it is defined (FIX-1, FIX-2, FIX-3).
+//! A table has a status for each cycle and variable, and the rules of the equations raise the statuses until nothing
+//! changes. It is slow and runs only whole traces. It uses no code of the simulator, because its purpose is to check
 //! the simulator.
 
 use indexmap::IndexMap;
@@ -12,28 +12,29 @@ use rml_engine::{Input, Status};
 
 mod step;
 
-/// How to run the oracle.
+/// Options of the oracle.
 #[derive(Clone, Debug, Default)]
 pub struct OracleOptions {
-    /// Whether the trace ends after the cycles given; otherwise it is a prefix of an endless one.
+    /// Whether the trace ends after the given cycles; otherwise it is a prefix of an endless trace.
     pub closed: bool,
-    /// The cycles in which the environment asks for a variable; `None` = one variable of each free class in every
-    /// cycle.
+    /// The cycles in which the environment asks for a variable. `None` means that it asks for one variable of each free
+    /// class in every cycle.
     pub demand: Option<IndexMap<Var, Vec<bool>>>,
-    /// The order in which equations are tried; `None` = as they stand. The result does not depend on it.
+    /// The order in which equations are evaluated; `None` for their order in the program. The result does not depend on
+    /// it.
     pub order: Option<Vec<Eq>>,
-    /// Values that replace the initial one of a `fby` outside windows or the value of a parameter.
+    /// Values that replace the initial value of a `fby` outside windows, or the value of a parameter.
     pub states: IndexMap<Eq, rml_ir::Value>,
 }
 
-/// An operator that had no result.
+/// An operator without a result.
 #[derive(Clone, PartialEq, std::cmp::Eq, Debug)]
 pub struct EvalFailure {
-    /// In which cycle.
+    /// The cycle.
     pub cycle: usize,
-    /// Which equation.
+    /// The equation.
     pub equation: Eq,
-    /// Why.
+    /// The reason.
     pub error: EvalError,
 }
 
@@ -42,12 +43,12 @@ pub struct EvalFailure {
 pub struct Trace {
     /// The statuses, by cycle and variable.
     pub cycles: Vec<IndexVec<Var, Status>>,
-    /// Operators that had no result although all operands had values. Their cells stay unknown.
+    /// Operators without a result although all operands have values. Their cells stay unknown.
     pub failures: Vec<EvalFailure>,
 }
 
 impl Trace {
-    /// The cycles that hold an error, in order.
+    /// The cycles that contain an error, in order.
     pub fn error_cycles(&self) -> Vec<usize> {
         let has_error = |row: &IndexVec<Var, Status>| row.iter().any(|s| matches!(s, Status::Error));
         (0..self.cycles.len()).filter(|&n| has_error(&self.cycles[n])).collect()
@@ -60,7 +61,7 @@ impl Trace {
 }
 
 /// Computes the least fixed point of `flat` on `inputs`: one entry for each input of the program in each cycle. If an
-/// entry is missing, nothing is known about that input.
+/// entry is missing, nothing is known about the input.
 pub fn run(flat: &Drawn, inputs: &[Vec<Input>], options: &OracleOptions) -> Trace {
     let mut oracle = Oracle::new(flat, inputs, options);
     let mut changed = true;
@@ -104,7 +105,7 @@ impl<'a> Oracle<'a> {
         oracle
     }
 
-    /// Enters what the environment asks for.
+    /// Enters the demands of the environment.
     fn demand(&mut self) {
         if let Some(demand) = &self.options.demand {
             for (&v, cycles) in demand {
@@ -121,7 +122,7 @@ impl<'a> Oracle<'a> {
         }
     }
 
-    /// Joins `status` into a cell; whether that changed it.
+    /// Joins `status` into a cell; returns whether the cell changed.
     fn raise(&mut self, n: usize, v: Var, status: &Status) -> bool {
         let joined = self.table[n][v].join(status);
         let changed = !joined.same(&self.table[n][v]);
@@ -129,7 +130,7 @@ impl<'a> Oracle<'a> {
         changed
     }
 
-    /// Applies every rule in cycle `n` until nothing changes there; whether anything did.
+    /// Applies all rules in cycle `n` until nothing changes in it; returns whether anything changed.
     fn raise_all(&mut self, n: usize) -> bool {
         let (mut any, mut again) = (false, true);
         while again {
@@ -144,7 +145,7 @@ impl<'a> Oracle<'a> {
         any
     }
 
-    /// The environment answers requests for inputs on demand.
+    /// Answers requests for inputs on demand, as the environment.
     fn answer(&mut self, n: usize) -> bool {
         let mut changed = false;
         for (formal, input) in self.flat.inputs.iter().zip(&self.inputs[n]) {

@@ -31,7 +31,7 @@ impl Cells {
         self.0.iter().fold(Status::Bottom, |s, (_, x)| s.join(&x.presence()))
     }
 
-    /// If one variable of the equation is an error, all are (ERROR-2).
+    /// If one variable of the equation is an error, all of them are (ERROR-2).
     fn spread_errors(mut self) -> Cells {
         if self.0.iter().any(|(_, s)| matches!(s, Status::Error)) {
             self.raise_all(&Status::Error);
@@ -44,11 +44,11 @@ impl Cells {
     }
 }
 
-/// What the walk of a delay along its clock finds.
+/// The result of a delay's walk along its clock.
 enum Found {
     /// The neighbouring cycle in which the delay is present (or may be).
     Cycle(usize),
-    /// There is none: the trace or the window begins or ends here.
+    /// No such cycle: the trace or the window begins or ends here.
     Boundary,
     /// Not known yet.
     Wait,
@@ -206,8 +206,8 @@ impl Oracle<'_> {
         d.spread_errors()
     }
 
-    /// The common part of the delays: presence is shared (DELAY-1), the value comes from the neighbour found (FBY-1 to
-    /// FBY-3, BACK-1, BACK-2, POST-1).
+    /// The common part of the delays: they share presence with their operand (DELAY-1), and the value comes from the
+    /// neighbouring cycle (FBY-1 to FBY-3, BACK-1, BACK-2, POST-1).
     fn delay(
         &self,
         o: Var,
@@ -271,7 +271,8 @@ impl Oracle<'_> {
         if self.options.closed { Found::Boundary } else { Found::Wait }
     }
 
-    /// Whether a boundary is after cycle `m`: a truth value, bottom while unknown, or an error (WINDOW-1, WINDOW-4).
+    /// Whether there is a boundary after cycle `m`: a truth value, bottom while unknown, or an error (WINDOW-1,
+    /// WINDOW-4).
     fn boundary_after(&self, window: Option<Window>, m: usize) -> Status {
         let (mut unknown, mut boundary, mut error) = (false, false, false);
         let mut at = window;

@@ -1,4 +1,4 @@
-//! Explains which property does not hold, and the values that decide it.
+//! Explains which property is violated, and the values that decide it.
 
 use rml_base::{Diagnostic, codes};
 use rml_engine::Status;
@@ -8,11 +8,11 @@ use rml_ir::{Data, Shape, Value};
 
 use super::Simulator;
 
-/// The most elements of a value that is shown.
+/// The most elements of a value to show.
 const MAX_SHOWN: usize = 16;
 
 impl Simulator {
-    /// The report of an equation that checks a property; `None` of another one.
+    /// The report of an equation that checks a property; `None` for other equations.
     pub(super) fn assertion_report(&self, cycle: u64, id: Eq) -> Option<Diagnostic> {
         let flat = &self.program.flat;
         let (position, deciding) = flat.decided_by(id)?;
@@ -31,17 +31,17 @@ impl Simulator {
         Some(report.help("correct what gives these values, or the condition if they are right"))
     }
 
-    /// The first element at which a property does not hold.
+    /// The first element at which a property is violated.
     fn first_failure(&self, cycle: u64, position: Var) -> Option<usize> {
         let Ok(Status::Value(value)) = self.open_status(cycle, position) else { return None };
         let Data::Int(all) = value.to_data() else { return None };
         all.iter().position(|i| *i != 0)
     }
 
-    /// What a variable is in a cycle, as a note.
+    /// The status of a variable in a cycle, as a note.
     fn deciding(&self, cycle: u64, v: Var, shape: &Shape, at: Option<usize>) -> Option<String> {
         let flat = &self.program.flat;
-        // A state has the name that it has in checkpoints, whatever node trains it.
+        // A state has the same name as in checkpoints, whatever node trains it.
         let state = flat.states.iter().find(|(_, state)| flat.equations[state.equation].lhs == v);
         let name = state.map(|(key, _)| key).or(flat.vars[v].name.as_ref())?;
         let value = match self.open_status(cycle, v).ok()? {

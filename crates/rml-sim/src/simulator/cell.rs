@@ -1,38 +1,38 @@
-//! What is known about one variable in one cycle: whether its class is present, and its value.
+//! The knowledge about one variable in one cycle: whether its class is present, and its value.
 
 use std::sync::Arc;
 
 use rml_backend::{Buffer, Held};
 use rml_ir::{Precision, Type, Value};
 
-/// What is known about the presence of a class in a cycle.
+/// The knowledge about the presence of a class in a cycle.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Presence {
-    /// Nothing.
+    /// Nothing is known.
     Bottom,
-    /// Absent.
+    /// The class is absent.
     Absent,
-    /// Present.
+    /// The class is present.
     Present,
-    /// Both: a synchronisation error.
+    /// The class is both present and absent: a synchronisation error.
     Error,
 }
 
-/// What is known about the value of a variable that is present.
+/// The knowledge about the value of a present variable.
 #[derive(Clone, Default, Debug)]
 pub(super) enum Cell {
-    /// Nothing yet.
+    /// Nothing is known yet.
     #[default]
     Empty,
-    /// It will never be known: a `post` at the end of its window has no value, nor has what is computed from it. In the
-    /// semantics such a value is `?`, as any value that is not known yet; the simulator tells them apart because it
-    /// need not wait for this one.
+    /// The value will never be known: a `post` has no value at the end of its window, nor has any value that is
+    /// computed from it. In the semantics such a value is `?`, like any value that is not known yet. The simulator
+    /// distinguishes the two, because it need not wait for this one.
     Never,
     /// The value.
     Value(Value),
     /// The value, on a backend's device.
     Device(Arc<dyn Buffer>),
-    /// It is known, but only inside the function that computed it, because nothing else reads it.
+    /// The value is known, but only inside the function that computed it, because no other step reads it.
     Inside,
 }
 
@@ -47,13 +47,13 @@ impl Cell {
         matches!(self, Cell::Empty)
     }
 
-    /// Whether the value is known, wherever it is.
+    /// Whether the value is known, wherever it is stored.
     #[inline]
     pub(super) fn is_known(&self) -> bool {
         !matches!(self, Cell::Empty | Cell::Never)
     }
 
-    /// The value, wherever it is.
+    /// The value, wherever it is stored.
     pub(super) fn held(&self) -> Option<Held> {
         match self {
             Cell::Value(value) => Some(Held::Host(value.clone())),
@@ -62,7 +62,7 @@ impl Cell {
         }
     }
 
-    /// Type and precision of the value that is held.
+    /// The type and precision of the stored value.
     pub(super) fn kind(&self) -> Option<(Type, Precision)> {
         match self {
             Cell::Value(value) => Some((value.ty(), value.precision())),

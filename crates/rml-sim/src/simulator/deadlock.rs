@@ -1,4 +1,4 @@
-//! Explains why cells stay undetermined (CAUSE-5). It follows what each cell waits for, until it finds a cyclic wait or
+//! Explains why cells stay undetermined (CAUSE-5). It follows the wait of each cell until it finds a cyclic wait or
 //! something that never comes. It reads the rows of a simulation at rest and changes nothing.
 
 use indexmap::{IndexMap, IndexSet};
@@ -12,12 +12,12 @@ use super::Simulator;
 use super::cell::Presence;
 use super::program::{self, Delay, Operand, Step};
 
-/// Something that is not known yet.
+/// A fact that is not known yet.
 #[derive(Clone, Copy, PartialEq, std::cmp::Eq, Hash, Debug)]
 enum Wanted {
-    /// Whether the variable is present.
+    /// The presence of a variable.
     Presence(u64, Var),
-    /// The value of a variable that is present.
+    /// The value of a present variable.
     Value(u64, Var),
 }
 
@@ -29,26 +29,26 @@ impl Wanted {
     }
 }
 
-/// What something waits for.
+/// The end of a chain of waits.
 enum Waits {
     For(Wanted),
-    /// A cycle that has not been fed yet.
+    /// A wait for a cycle that has not been fed yet.
     Future,
-    /// The next active cycle of a delay that has no last value, where its window or the trace ends.
+    /// A wait for the next active cycle of a delay without a last value, where its window or the trace ends.
     End,
-    /// Nothing says anything about it.
+    /// Nothing determines the fact.
     Unasked,
 }
 
-/// The most links that are followed.
+/// The most links to follow.
 const LIMIT: usize = 100_000;
-/// The most places that are shown.
+/// The most places to show.
 const SHOWN: usize = 8;
 
 impl Simulator {
     /// The outputs that are undetermined now, with an explanation; `None` if there are none, or if the simulation
-    /// failed. Other variables count only in a program without outputs: a `post` whose value is never used is not an
-    /// error.
+    /// failed. Other variables are considered only in a program without outputs: a `post` whose value is never used is
+    /// not an error.
     pub fn undetermined(&self) -> Option<Undetermined> {
         if !self.halts.is_empty() {
             return None;
@@ -59,8 +59,8 @@ impl Simulator {
         self.explain(cells)
     }
 
-    /// Why the oldest open cycle cannot be completed. This is `undetermined`, or if all outputs are known, the other
-    /// variables that are not, those with a name first. It is for traces of which no cycle may stay open.
+    /// The reason why the oldest open cycle cannot be completed. This is `undetermined` or, if all outputs are known,
+    /// the other variables that are not known, named ones first. It is for traces that may leave no cycle open.
     pub fn waiting(&self) -> Option<Undetermined> {
         if !self.halts.is_empty() {
             return None;
@@ -84,7 +84,7 @@ impl Simulator {
             .collect()
     }
 
-    /// What the first of these undetermined cells waits for.
+    /// The explanation why the first of these undetermined cells waits.
     fn explain(&self, cells: Vec<(u64, Var)>) -> Option<Undetermined> {
         let &(n, v) = cells.first()?;
         let (chain, last) = self.chain(self.wanted_of(n, v));
@@ -104,7 +104,7 @@ impl Simulator {
         )
     }
 
-    /// The report that no memory is left for another cycle.
+    /// The report that there is no memory for another cycle.
     pub(super) fn open_cycles_report(&self, shortage: &Shortage) -> Diagnostic {
         let open = self.rows.open();
         let what = match open {
@@ -115,7 +115,7 @@ impl Simulator {
         if open == 0 { report } else { self.with_reason(report) }
     }
 
-    /// Adds to a report what the oldest open cycle waits for.
+    /// Adds to a report the reason why the oldest open cycle waits.
     fn with_reason(&self, mut report: Diagnostic) -> Diagnostic {
         if let Some(why) = self.undetermined().map(|u| u.report) {
             report.labels = why.labels;
@@ -143,8 +143,8 @@ impl Simulator {
         }
     }
 
-    /// Follows what each thing waits for. The chain ends at a reason, which is returned with it, or it leads back to a
-    /// thing on the chain; then only the cyclic part is returned.
+    /// Follows the waits from a fact. If the chain ends at a reason, both are returned. If it leads back to a fact on
+    /// the chain, only the cyclic part is returned.
     fn chain(&self, first: Wanted) -> (Vec<(Wanted, Option<Eq>)>, Option<Waits>) {
         let mut chain: IndexMap<Wanted, Option<Eq>> = IndexMap::new();
         let mut at = first;
@@ -164,7 +164,8 @@ impl Simulator {
         }
     }
 
-    /// The presence of a variable, which is that of its class: one variable stands for all of the class.
+    /// The canonical form of a fact. The presence of a variable is that of its class, so one variable represents the
+    /// whole class.
     fn key(&self, wanted: Wanted) -> Wanted {
         match wanted {
             Wanted::Presence(n, v) => {
@@ -206,7 +207,7 @@ impl Simulator {
         rml_base::EntityId::from_index(class as usize)
     }
 
-    /// The operand's value, if it is missing although the operand is present.
+    /// The value of an operand, if it is missing although the operand is present.
     fn missing(&self, n: u64, x: Operand) -> Option<Wanted> {
         let cell = x.cell()?;
         let var = Var(program::index(cell));
@@ -301,7 +302,7 @@ impl Simulator {
         }
     }
 
-    /// What a delay needs from a cycle in which it may be active.
+    /// The fact that a delay needs from a cycle in which it may be active.
     fn neighbour(&self, rec: &Delay, m: u64) -> Wanted {
         match self.rows.presence(m, rec.class) {
             Presence::Bottom => Wanted::Presence(m, Var(rec.out)),
@@ -318,7 +319,8 @@ impl Simulator {
                 Wanted::Value(..) => format!("the value of {} in cycle {n}", self.program.name(v)),
             }
         };
-        // A cyclic wait can be told from any place. The report begins at a variable with a name, if there is one.
+        // A cyclic wait can be described from any of its places. The report begins at a named variable, if there is
+        // one.
         let start = chain.iter().position(|(w, _)| is_named(w)).filter(|_| last.is_none()).unwrap_or(0);
         let chain: Vec<_> = chain[start..].iter().chain(&chain[..start]).copied().collect();
         let first = chain.first().map_or_else(String::new, |(w, _)| name(*w));
@@ -373,7 +375,7 @@ impl Simulator {
         }
     }
 
-    /// The last `post` on a chain: where it is, and what it takes from the next cycle.
+    /// The last `post` on a chain: its place, and the text of its operand.
     fn post_of(&self, chain: &[(Wanted, Option<Eq>)]) -> Option<(Span, String)> {
         chain.iter().rev().filter_map(|(_, eq)| *eq).find_map(|eq| {
             let equation = &self.program.flat.equations[eq];
@@ -383,7 +385,7 @@ impl Simulator {
         })
     }
 
-    /// The first parameter on a chain that is read as its update left it.
+    /// The first parameter on a chain whose updated value is read.
     fn parameter_of(&self, chain: &[(Wanted, Option<Eq>)]) -> Option<&str> {
         let states = &self.program.flat.states;
         chain.iter().filter_map(|(_, eq)| *eq).find_map(|eq| {
@@ -393,7 +395,7 @@ impl Simulator {
     }
 }
 
-/// A `post` has no value in the last cycle: where it is, and what it takes from the next cycle.
+/// Adds that a `post` has no value in the last cycle; the arguments are its place and the text of its operand.
 fn at_the_end(report: Diagnostic, (span, next): (Span, String)) -> Diagnostic {
     report.label(span, format!("`post {next}` has no value in the last cycle")).help(format!(
         "leave the last cycle of each window out: with an input `end`, `(post {next}) when not end`, and the other values of its equation `when not end`"

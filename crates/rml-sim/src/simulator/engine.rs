@@ -1,6 +1,6 @@
-//! What each step does when something became known about its variables. Presence is a property of clock classes
-//! (CLOCK-1), so it need not be propagated within a class. Only `when`, `merge` and errors carry it from one class to
-//! another.
+//! The effect of each step when something became known about its variables. Presence is a property of clock classes
+//! (CLOCK-1), so it need not be propagated within a class. Only `when`, `merge` and errors propagate it from one class
+//! to another.
 
 use std::sync::Arc;
 
@@ -13,18 +13,18 @@ use super::cell::{Cell, Presence};
 use super::program::{InputClock, Operand, Program, Step};
 use super::rows::{Cause, Rows};
 
-/// Two sides that disagree about the presence of a class.
+/// Two causes that disagree about the presence of a class.
 #[derive(Clone, Debug)]
 pub(super) struct Conflict {
     pub(super) cycle: u64,
     pub(super) class: u32,
-    /// Which side decided first, and what it says.
+    /// The first decision, and its cause.
     pub(super) held: (Presence, Cause),
-    /// Which side disagrees, and what it says.
+    /// The contradicting decision, and its cause.
     pub(super) said: (Presence, Cause),
 }
 
-/// Why the simulation cannot continue.
+/// The reason why the simulation cannot continue.
 #[derive(Clone, Debug)]
 pub(super) enum Halt {
     /// A synchronisation error.
@@ -37,7 +37,7 @@ pub(super) enum Halt {
     Backend { cycle: u64, report: Box<Diagnostic> },
 }
 
-/// What is known about a condition.
+/// The knowledge about a condition.
 pub(super) enum Truth {
     True,
     False,
@@ -48,7 +48,7 @@ pub(super) enum Truth {
 pub(super) type Go = Result<(), Halt>;
 
 impl Simulator {
-    /// Tries steps until none is left.
+    /// Runs the pending steps until none is left.
     pub(super) fn run_pending(&mut self) -> Go {
         // Shared, so that steps can be read while the rows change.
         let program = Arc::clone(&self.program);
@@ -66,7 +66,7 @@ impl Simulator {
         }
     }
 
-    /// Says that a class is present or absent.
+    /// Decides that a class is present or absent.
     #[inline]
     pub(super) fn decide(&mut self, cycle: u64, class: u32, said: Presence, cause: Cause) -> Go {
         let held = self.rows.presence(cycle, class);
@@ -86,7 +86,7 @@ impl Simulator {
         Ok(())
     }
 
-    /// Reads the inputs on demand of a class, now that it is present (ENV-2).
+    /// Reads the inputs on demand of a class, now that the class is present (ENV-2).
     fn take_offers(&mut self, cycle: u64, class: u32) -> Go {
         let mut refused = None;
         for i in 0..self.rows.offers(cycle).len() {
@@ -108,13 +108,13 @@ impl Simulator {
         }
     }
 
-    /// Sets a cell, unless it is set already.
+    /// Sets a cell, unless it is already set.
     #[inline]
     pub(super) fn set(&mut self, cycle: u64, cell: u32, content: Cell) {
         set(&self.program, &mut self.rows, cycle, cell, content);
     }
 
-    /// Sets a cell to what is known about an operand.
+    /// Sets a cell to the content of an operand.
     #[inline]
     fn pass(&mut self, cycle: u64, cell: u32, x: Operand) {
         let content = self.cell(cycle, x);
@@ -124,8 +124,8 @@ impl Simulator {
         }
     }
 
-    /// Handles a disagreement (ERROR-1): the simulation stops, or the class becomes an error if the caller wants to see
-    /// how errors spread. If an input is not on its declared clock in that cycle, that is reported as the reason.
+    /// Handles a disagreement (ERROR-1). The simulation stops, or the class becomes an error if the caller wants to see
+    /// how errors spread. If an input is not on its declared clock in that cycle, this is reported as the reason.
     fn conflict(&mut self, conflict: Conflict) -> Go {
         let (cycle, class) = (conflict.cycle, conflict.class);
         self.check_clocks_of(cycle)?;
@@ -139,7 +139,7 @@ impl Simulator {
         Ok(())
     }
 
-    /// Makes a class an error in a cycle, and marks the steps that this reaches (ERROR-2).
+    /// Makes a class an error in a cycle, and marks the steps that are affected (ERROR-2).
     pub(super) fn spread(&mut self, cycle: u64, class: u32) {
         if self.rows.presence(cycle, class) == Presence::Error {
             return;
@@ -172,7 +172,7 @@ impl Simulator {
         }
     }
 
-    /// Whether a cell of that class is to be set.
+    /// Whether a cell of that class still has to be set.
     #[inline]
     pub(super) fn wanted(&self, cycle: u64, class: u32, out: u32) -> bool {
         wanted(&self.rows, cycle, class, out)
@@ -353,7 +353,7 @@ impl Simulator {
         Ok(())
     }
 
-    /// The condition of a `merge` is known.
+    /// Handles a `merge` whose condition is known.
     fn select(
         &mut self,
         cycle: u64,
@@ -371,7 +371,7 @@ impl Simulator {
     }
 }
 
-/// Sets a cell, unless it is set already, and marks the steps that read it.
+/// Sets a cell, unless it is already set, and marks the steps that read it.
 #[inline]
 pub(super) fn set(program: &Program, rows: &mut Rows, cycle: u64, cell: u32, content: Cell) {
     if !rows.cells(cycle)[cell as usize].is_empty() {
@@ -383,7 +383,7 @@ pub(super) fn set(program: &Program, rows: &mut Rows, cycle: u64, cell: u32, con
     }
 }
 
-/// Whether a cell of that class is to be set.
+/// Whether a cell of that class still has to be set.
 #[inline]
 pub(super) fn wanted(rows: &Rows, cycle: u64, class: u32, out: u32) -> bool {
     rows.presence(cycle, class) == Presence::Present && rows.cells(cycle)[out as usize].is_empty()

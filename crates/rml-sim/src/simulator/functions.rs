@@ -1,10 +1,9 @@
-//! Runs operators on a backend. Operators wait until nothing else is left to do. Then all operators of one clock class
-//! in one cycle that can be computed form one tensor function, which the backend computes in one call.
+//! Runs operators on a backend. Operators wait until no other step is pending. Then all operators of one clock class in
+//! one cycle that can be computed form one tensor function, which the backend computes in one call.
 //!
-//! A function contains only operators that are ready, so nothing waits that would not wait without a backend. Laziness
-//! and causality are the same as where each operator is evaluated by itself, and the same programs run. The sets of
-//! operators repeat from cycle to cycle, and each set is prepared once. A value that is read only inside its function
-//! does not leave it.
+//! A function contains only operators that are ready, so it adds no waits. Laziness and causality are the same as when
+//! each operator is evaluated by itself, and the same programs run. The sets of operators repeat from cycle to cycle,
+//! and each set is prepared once. A value that is read only inside its function does not leave it.
 //!
 //! Operators that are not worth a call ([`Backend::takes`]), such as those on conditions, are evaluated on the host.
 
@@ -30,23 +29,23 @@ use uploads::Uploads;
 mod group;
 mod uploads;
 
-/// The functions of a simulation, and which operators wait for a call.
+/// The functions of a simulation, and the operators that wait for a call.
 pub(super) struct Functions {
     backend: Arc<dyn Backend>,
-    /// Whether a step waits for a call.
+    /// For each step: whether it waits for a call.
     deferred: Vec<bool>,
-    /// For each class, the steps that can be part of a function, in order.
+    /// For each class: the steps that can be part of a function, in order.
     members: Vec<Vec<u32>>,
-    /// For each cell, the place of its step among the members of its class.
+    /// For each cell: the index of its step among the members of its class.
     place: Vec<Option<u32>>,
-    /// For each cell, whether its value is needed on the host.
+    /// For each cell: whether its value is needed on the host.
     on_host: Vec<bool>,
-    /// For each cell, whether its value always leaves the function that computes it: outputs, and all cells of a
-    /// recorded run.
+    /// For each cell: whether its value always leaves the function that computes it. That is true for outputs, and for
+    /// all cells of a recorded run.
     leaves: Vec<bool>,
-    /// For each cell, whether it is an input of the program.
+    /// For each cell: whether it is an input of the program.
     is_input: Vec<bool>,
-    /// The classes and cycles in which an operator waits.
+    /// The cycles and classes in which an operator waits.
     waiting: BTreeSet<(u64, u32)>,
     groups: IndexMap<(u32, Vec<u64>), Arc<Group>>,
     uploads: Uploads,
@@ -60,7 +59,7 @@ impl fmt::Debug for Functions {
 }
 
 impl Functions {
-    /// The functions of a program that runs on a backend; `record` keeps the value of every variable.
+    /// The functions of a program that runs on a backend. With `record`, the value of every variable is kept.
     pub(super) fn new(program: &Program, backend: &Arc<dyn Backend>, record: bool) -> Self {
         let mut members = vec![Vec::new(); program.classes.len()];
         let mut place = vec![None; program.flat.vars.len()];
@@ -94,17 +93,17 @@ impl Functions {
         }
     }
 
-    /// How many functions were prepared.
+    /// The number of functions that were prepared.
     pub(super) fn prepared(&self) -> usize {
         self.groups.len()
     }
 
-    /// How often the backend was called.
+    /// The number of calls of the backend.
     pub(super) fn calls(&self) -> u64 {
         self.calls
     }
 
-    /// Forgets which operators wait for a call.
+    /// Discards the operators that wait for a call.
     pub(super) fn forget_waiting(&mut self) {
         self.waiting.clear();
     }
@@ -161,7 +160,7 @@ fn needed_on_host(program: &Program, deferred: &[bool]) -> Vec<bool> {
     needed
 }
 
-/// The operands whose values a step passes on as they are.
+/// Calls `f` for the operands whose values a step passes on unchanged.
 fn for_each_source(program: &Program, step: Option<u32>, mut f: impl FnMut(Operand)) {
     let Some(step) = step else { return };
     match &program.steps[step as usize] {
@@ -180,7 +179,7 @@ fn for_each_source(program: &Program, step: Option<u32>, mut f: impl FnMut(Opera
     }
 }
 
-/// What is known about an operand.
+/// The content of an operand.
 fn cell<'a>(program: &'a Program, rows: &'a Rows, cycle: u64, x: Operand) -> &'a Cell {
     x.get(rows.cells(cycle), &program.constants)
 }
@@ -206,8 +205,8 @@ impl Functions {
         }
     }
 
-    /// Computes whatever can be computed of a class in a cycle in one call, or says that its operators have to be
-    /// evaluated one by one.
+    /// Computes in one call everything that can be computed for a class in a cycle, or returns that the operators must
+    /// be evaluated one by one.
     fn call(&mut self, program: &Program, rows: &mut Rows, cycle: u64, class: u32) -> Result<Called, Halt> {
         let failed = |report: Diagnostic| Halt::Backend { cycle, report: Box::new(report) };
         let group = self.group(program, rows, cycle, class).map_err(failed)?;
@@ -234,7 +233,7 @@ impl Functions {
         Ok(Called::Done(group))
     }
 
-    /// The group of steps that can be computed of a class in a cycle; it is prepared when it occurs first.
+    /// The group of steps that can be computed for a class in a cycle; it is prepared when it first occurs.
     fn group(
         &mut self,
         program: &Program,
@@ -251,8 +250,8 @@ impl Functions {
         Ok(group)
     }
 
-    /// The members of a class that can be computed in a cycle, as bits: each of their operands is known or is itself
-    /// among them.
+    /// The members of a class that can be computed in a cycle, as bits: each of their operands is known, or is computed
+    /// by another of these members.
     fn ready(&self, program: &Program, rows: &Rows, cycle: u64, class: u32) -> Vec<u64> {
         let members = &self.members[class as usize];
         let mut set = vec![0_u64; members.len().div_ceil(64)];
@@ -267,7 +266,7 @@ impl Functions {
                 let place = x.cell().and_then(|cell| self.place[cell]);
                 place.is_some_and(|p| set[p as usize / 64] >> (p % 64) & 1 == 1)
             };
-            // A copy alone is not worth a call.
+            // A copy on its own is not worth a call.
             let known = |x: Operand| self.deferred[id as usize] && cell(program, rows, cycle, x).is_known();
             let mut ready = cells[out as usize].is_empty();
             step.for_each_operand(|x| ready = ready && (known(x) || computed(x)));
@@ -303,7 +302,7 @@ impl Functions {
 enum Called {
     /// The results are in their cells.
     Done(Arc<Group>),
-    /// The operators have to be evaluated one after the other, because one of them may have no result.
+    /// The operators must be evaluated one after the other, because one of them may have no result.
     OneByOne(Arc<Group>),
 }
 
@@ -320,7 +319,7 @@ impl Simulator {
         }
     }
 
-    /// Makes the next call, lowest cycle first; `false` if nothing waits for one.
+    /// Makes the next call, lowest cycle first; returns `false` if no operator waits for one.
     pub(super) fn call_next(&mut self, program: &Program) -> Result<bool, Halt> {
         let Some(functions) = &mut self.functions else { return Ok(false) };
         let Some((cycle, class)) = functions.waiting.pop_first() else { return Ok(false) };
@@ -336,7 +335,7 @@ impl Simulator {
         Ok(true)
     }
 
-    /// Evaluates the operators of a function one after the other, as without a backend, to find the one that has no
+    /// Evaluates the operators of a function one after the other, as without a backend, to find the operator without a
     /// result.
     fn one_by_one(&mut self, program: &Program, cycle: u64, group: &Group) -> Go {
         for &id in &group.steps {

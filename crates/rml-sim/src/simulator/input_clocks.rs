@@ -34,7 +34,7 @@ impl Simulator {
         Ok(())
     }
 
-    /// Checks an input whose clock depends on a condition that the program computes, as soon as both are known.
+    /// Checks an input whose clock depends on a computed condition, once both are known.
     pub(super) fn check_clock(&mut self, cycle: u64, clock: InputClock) -> Go {
         if !self.is_against(cycle, &clock) {
             return Ok(());
@@ -59,7 +59,7 @@ impl Simulator {
         Ok(())
     }
 
-    /// Whether an input is present where its clock is not, or cannot be given where its clock is.
+    /// Whether an input is present where its clock is not, or cannot be present where its clock is.
     fn is_against(&self, cycle: u64, clock: &InputClock) -> bool {
         let expected = match self.rows.presence(cycle, clock.from) {
             Presence::Absent => false,

@@ -1,11 +1,11 @@
 //! The event-driven simulator.
 //!
-//! [`program`] prepares the steps, [`rows`] holds the open cycles, [`engine`] and [`walk`] say what a step does when
-//! something became known, [`report`] and [`deadlock`] explain why it cannot continue, [`rewind`] takes open cycles
-//! back, [`state`] saves and loads. This file is the interface: cycles go in one at a time, output rows come out in
-//! order as soon as they are known, and complete cycles are dropped.
+//! [`program`] prepares the steps, [`rows`] stores the open cycles, [`engine`] and [`walk`] define the effect of a step
+//! when something became known, [`report`] and [`deadlock`] explain why the simulation cannot continue, [`rewind`]
+//! takes back open cycles, and [`state`] saves and loads. This file is the interface: cycles go in one at a time,
+//! output rows come out in order as soon as they are known, and complete cycles are dropped.
 //!
-//! The work list holds (cycle, equation) pairs, lowest cycle first; it is empty whenever a call returns. Memory is
+//! The work list contains (cycle, equation) pairs, lowest cycle first; it is empty whenever a call returns. Memory is
 //! bounded by the look-ahead of the program plus one cycle.
 
 use std::collections::VecDeque;
@@ -43,62 +43,62 @@ mod walk;
 
 pub use report::Failure;
 
-/// Which variables the environment asks for.
+/// The variables for which the environment asks.
 #[derive(Clone, Debug, Default)]
 pub enum Demand {
-    /// One of each free clock class in every cycle.
+    /// One variable of each free clock class, in every cycle.
     #[default]
     FreeClasses,
-    /// These, in the cycles marked true; in no cycle beyond the list.
+    /// These variables, in the cycles marked true; not in cycles after the end of the list.
     Given(IndexMap<Var, Vec<bool>>),
 }
 
-/// How to simulate.
+/// Options of a simulation.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
-    /// Keep the statuses of all variables in all cycles (memory grows with the trace).
+    /// Whether the statuses of all variables in all cycles are kept (memory grows with the trace).
     pub record: bool,
-    /// Do not stop at the first error: let it spread as the semantics says, so that the table of statuses is the whole
-    /// least fixed point. No cycle is dropped then; for tests and explanations.
+    /// Whether to continue after the first error: errors spread as the semantics defines, so the table of statuses is
+    /// the whole least fixed point. Then no cycle is dropped. This is for tests and explanations.
     pub keep_going: bool,
-    /// What the environment asks for.
+    /// The demands of the environment.
     pub demand: Demand,
-    /// The most cycles that may be open at once; `None` = no limit.
+    /// The most cycles that may be open at once; `None` for no limit.
     pub max_open_cycles: Option<usize>,
-    /// What computes tensors.
+    /// The evaluation of tensors.
     pub tensors: Tensors,
-    /// The number of the first cycle, by which outputs and reports call it.
+    /// The number of the first cycle, as used in outputs and reports.
     pub first: u64,
     /// The profile that receives the times.
     pub profile: Option<Scope>,
 }
 
-/// What computes tensors.
+/// The evaluation of tensors.
 #[derive(Clone, Debug, Default)]
 pub enum Tensors {
-    /// The evaluation of each operator, one after the other: the reference.
+    /// Each operator is evaluated separately: the reference.
     #[default]
     Reference,
-    /// A backend, which gets functions of several operators.
+    /// A backend computes functions of several operators.
     On(Arc<dyn Backend>),
 }
 
 /// Counters of a simulation.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Stats {
-    /// How often an equation was tried.
+    /// The number of activations of equations.
     pub activations: u64,
-    /// How many cycles were fed.
+    /// The number of cycles fed.
     pub cycles: u64,
     /// The most cycles that were open at once.
     pub max_open_cycles: u64,
-    /// Values held in open cycles now.
+    /// The number of values that open cycles store now.
     pub live_values: usize,
     /// The bytes of their elements.
     pub live_bytes: u64,
-    /// How many tensor functions a backend has prepared.
+    /// The number of tensor functions that a backend has prepared.
     pub functions: usize,
-    /// How often it was called.
+    /// The number of calls of the backend.
     pub calls: u64,
 }
 
@@ -108,29 +108,30 @@ pub struct Simulator {
     program: Arc<Program>,
     options: Options,
     rows: Rows,
-    /// For each forward delay, the value that its next active cycle gets from cycles that were dropped; empty if there
-    /// is none yet.
+    /// For each forward delay: the value that its next active cycle gets from dropped cycles; empty if there is none
+    /// yet.
     last: Vec<Cell>,
-    /// For each backward delay, the cycle whose walk waits for the next cycle to be opened.
+    /// For each backward delay: the cycle whose walk waits for the next cycle to be opened.
     tails: Vec<Option<u64>>,
-    /// Values loaded for parameters; empty = none.
+    /// The loaded values of parameters; empty if none was loaded.
     params: Vec<Cell>,
     /// The latest values of parameters in dropped cycles.
     last_params: Vec<Cell>,
     /// The functions that a backend computes.
     functions: Option<Box<Functions>>,
-    /// What measures the steps.
+    /// The measurement of the steps.
     probe: Option<Box<Probe>>,
     has_offers: bool,
     ended: Option<End>,
     released: u64,
     outputs: VecDeque<Row>,
     recorded: Vec<Box<[Status]>>,
-    /// What went wrong; more than one entry only if the simulation continues after errors.
+    /// The errors; there is more than one only if the simulation continues after errors.
     halts: Vec<Halt>,
     activations: u64,
     max_open: u64,
-    /// The bytes of the rows, of the record and of the outputs that wait to be fetched. Values count their own bytes.
+    /// The bytes of the rows, of the record and of the outputs that have not been fetched. Values count their own
+    /// bytes.
     reserved: Reservation,
 }
 
@@ -177,12 +178,12 @@ impl Simulator {
         &self.program.flat
     }
 
-    /// Runs one more cycle, with one entry for each input of the program, as far as it can be run now.
+    /// Feeds one more cycle, with one entry for each input of the program, and runs it as far as possible.
     ///
     /// # Errors
-    /// If the entries do not fit the inputs (ERROR-8), if a synchronisation error or an integer overflow is found (also
-    /// if one was found before), if too many cycles are open, or if there is no memory for another one. After an error
-    /// of the simulation the outputs of the cycles below can still be read.
+    /// The entries do not fit the inputs (ERROR-8), a synchronisation error or an integer overflow is found (or was
+    /// found before), too many cycles are open, or there is no memory for another one. After an error of the
+    /// simulation, the outputs of earlier cycles can still be read.
     pub fn feed(&mut self, inputs: &[Input]) -> Result<(), Diagnostic> {
         self.check_running()?;
         self.check_inputs(inputs)?;
@@ -200,12 +201,12 @@ impl Simulator {
         self.conclude(result)
     }
 
-    /// Ends the trace. `closed` says that no cycle will ever follow, so that `fby back` takes its last value; otherwise
-    /// the trace is a prefix of an endless one. From then on [`next_output`](Self::next_output) also returns rows that
-    /// are not determined.
+    /// Ends the trace. `closed` says that no cycle will ever follow, so `fby back` has its last value; otherwise the
+    /// trace is a prefix of an endless one. From then on, [`next_output`](Self::next_output) also returns rows that are
+    /// not determined.
     ///
     /// # Errors
-    /// If a synchronisation error or an integer overflow is found (or was found before).
+    /// A synchronisation error or an integer overflow is found (or was found before).
     pub fn finish(&mut self, closed: bool) -> Result<(), Diagnostic> {
         self.check_running()?;
         self.ended = Some(if closed { End::Closed } else { End::Open });
@@ -216,15 +217,15 @@ impl Simulator {
         self.conclude(result)
     }
 
-    /// The outputs of the next cycle, if they are determined (or, after the end, whatever is known about them) (FIX-5).
+    /// The outputs of the next cycle, if they are determined; after the end, also outputs that are not (FIX-5).
     pub fn next_output(&mut self) -> Option<Row> {
         self.outputs.pop_front()
     }
 
-    /// What is known about a variable in a cycle: always for open cycles, for others if they are recorded.
+    /// The status of a variable in a cycle; for cycles that are not open, only if they are recorded.
     ///
     /// # Errors
-    /// If the value cannot be copied from its device.
+    /// The value cannot be copied from its device.
     pub fn status(&self, cycle: u64, v: Var) -> Result<Option<Status>, Diagnostic> {
         if cycle >= self.rows.end || v.0 as usize >= self.program.flat.vars.len() {
             return Ok(None);
@@ -237,17 +238,17 @@ impl Simulator {
         Ok(row.and_then(|row| row.get(v.0 as usize)).cloned())
     }
 
-    /// The number of the next cycle: how many were fed, where they are counted from 0.
+    /// The number of the next cycle; if cycles are counted from 0, this is the number of cycles fed.
     pub fn cycles(&self) -> u64 {
         self.rows.end
     }
 
-    /// How many cycles are open: fed, but not yet complete.
+    /// The number of open cycles: fed, but not yet complete.
     pub fn open_cycles(&self) -> u64 {
         self.rows.open()
     }
 
-    /// What has been done so far.
+    /// Counters of the work so far.
     pub fn stats(&self) -> Stats {
         Stats {
             activations: self.activations,
@@ -300,7 +301,7 @@ impl Simulator {
         self.check_input_clocks(inputs)
     }
 
-    /// Puts inputs and demands into a cycle just opened.
+    /// Enters inputs and demands into a cycle that was just opened.
     fn read(&mut self, cycle: u64, inputs: &[Input]) -> Go {
         let program = Arc::clone(&self.program);
         for (formal, input) in program.flat.inputs.iter().zip(inputs) {
@@ -343,7 +344,7 @@ impl Simulator {
         Ok(())
     }
 
-    /// Releases outputs and drops complete cycles; turns what stopped the simulation into a report.
+    /// Releases outputs and drops complete cycles. If the simulation stopped, returns the report.
     fn conclude(&mut self, result: Go) -> Result<(), Diagnostic> {
         if let Err(halt) = result {
             self.rows.set_broken(halt.cycle());
@@ -362,7 +363,7 @@ impl Simulator {
         halt.map_or(Ok(()), |halt| Err(self.report(halt)))
     }
 
-    /// The bytes that are kept of a complete cycle, not counting its values: its row of outputs, and its record.
+    /// The bytes that are kept for a complete cycle, without its values: its row of outputs, and its record.
     fn bytes_of_cycle(&self) -> u64 {
         let statuses = |n: usize| bytes_of(n, size_of::<Status>());
         let record = if self.options.record { statuses(self.program.flat.vars.len()) } else { 0 };
@@ -370,13 +371,13 @@ impl Simulator {
         record.saturating_add(row)
     }
 
-    /// The bytes that are kept now, not counting values.
+    /// The bytes that are kept now, without values.
     fn own_bytes(&self) -> u64 {
         let kept = self.outputs.len().max(self.recorded.len()) as u64;
         self.rows.bytes().saturating_add(kept.saturating_mul(self.bytes_of_cycle()))
     }
 
-    /// Moves outputs that are determined, in order, to where they are fetched.
+    /// Moves determined outputs, in order, to the queue of outputs to fetch.
     fn release(&mut self) -> Go {
         while self.released < self.rows.end {
             let cycle = self.released;
@@ -421,7 +422,7 @@ impl Simulator {
         }
     }
 
-    /// What is known about a variable in an open cycle. It fails if the device that holds the value fails.
+    /// The status of a variable in an open cycle. It fails if the device that stores the value fails.
     fn open_status(&self, cycle: u64, v: Var) -> Result<Status, BackendFailure> {
         Ok(match self.rows.presence(cycle, program::index(self.program.class(v))) {
             Presence::Bottom => Status::Bottom,
@@ -434,7 +435,7 @@ impl Simulator {
         })
     }
 
-    /// The same, but a device that fails stops the simulation.
+    /// The same, but the failure of a device stops the simulation.
     fn status_or_halt(&self, cycle: u64, v: Var) -> Result<Status, Halt> {
         self.open_status(cycle, v).map_err(|failure| {
             let report = failure.diagnostic().note(format!("reading {}", self.program.name(v)));
@@ -443,7 +444,7 @@ impl Simulator {
     }
 }
 
-/// Whether a value has that type, whatever its precision.
+/// Whether a value has that type, in any precision.
 fn has_type(value: &Value, ty: &Type) -> bool {
     value.dtype() == ty.dtype
         && match value {
@@ -452,7 +453,7 @@ fn has_type(value: &Value, ty: &Type) -> bool {
         }
 }
 
-/// A value in the program's precision; this costs nothing if it already has that precision (ENV-4).
+/// A value in the program's precision; free if the value already has it (ENV-4).
 fn rounded(value: &Value, precision: rml_ir::Precision) -> Value {
     value.to_precision(precision)
 }

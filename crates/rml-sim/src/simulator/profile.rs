@@ -1,7 +1,7 @@
-//! Measuring where the time of a simulation goes.
+//! Measures the time of a simulation by equations.
 //!
-//! Of the equations that are tried one by one, a sample is timed. A call of a backend computes several equations at
-//! once; it is timed as a whole, and its time is shared among them by how much arithmetic each of them is.
+//! For equations that are evaluated one by one, a sample is timed. A call of a backend computes several equations at
+//! once; it is timed as a whole, and its time is divided among them in proportion to their amounts of arithmetic.
 
 use rml_base::profile::{Name, Recorder, Sampler, Scope, Site};
 use rml_ir::flat::Var;
@@ -11,14 +11,14 @@ use super::Simulator;
 use super::engine::Go;
 use super::program::{Operand, Program, Step, index};
 
-/// What a simulation measures. There is a site for each step.
+/// The measurements of a simulation. There is a site for each step.
 #[derive(Debug)]
 pub(super) struct Probe {
     recorder: Recorder,
     steps: Sampler,
-    /// How often each step was timed before samples were taken of it, so that none is missed in short runs.
+    /// The number of times that each step was timed before sampling began, so that no step is missed in short runs.
     first: Vec<u8>,
-    /// How much arithmetic each step is.
+    /// The amount of arithmetic of each step.
     work: Vec<f64>,
 }
 
@@ -31,7 +31,7 @@ impl Probe {
         Self { steps: Sampler::new(&recorder), first, recorder, work }
     }
 
-    /// Whether a step is timed now: then, for how many it counts.
+    /// Whether a step is timed now; if so, the number of steps that it represents.
     fn choose(&mut self, step: u32) -> Option<u64> {
         const FIRST: u8 = 8;
         let first = &mut self.first[step as usize];
@@ -77,7 +77,7 @@ fn site(program: &Program, step: u32) -> Site {
     Site { span: program.equation(step).span, what }
 }
 
-/// The elements that a step computes, or in a product those that it multiplies.
+/// The number of elements that a step computes, or for a product the number of multiplications.
 fn work(program: &Program, step: u32) -> f64 {
     let step = &program.steps[step as usize];
     let elements = |cell: u32| program.flat.vars[Var(cell)].ty.shape.len() as f64;
@@ -87,12 +87,12 @@ fn work(program: &Program, step: u32) -> f64 {
         let of = x.cell().map_or(1.0, |cell| elements(index(cell)));
         (work, factors) = (work.max(of), factors * of);
     });
-    // For (m, k), (k, n) and (m, n) that is m k n.
+    // For (m, k), (k, n) and (m, n) this is m k n.
     if matches!(step, Step::Binary { op: Op::MatMul, .. }) { factors.sqrt() } else { work }.max(1.0)
 }
 
 impl Simulator {
-    /// Tries steps until none is left, and times some of them.
+    /// Runs steps until none is left, and times some of them.
     pub(super) fn run_timed(&mut self, program: &Program) -> Go {
         while let Some((cycle, step)) = self.rows.next() {
             self.activations += 1;

@@ -1,8 +1,9 @@
-//! The program as the simulator runs it: one step for each equation, operands resolved to table positions, and for each
-//! clock class and variable the steps to try when something becomes known about it. It is built once and never changes.
+//! The program in the form that the simulator runs: one step for each equation, with operands resolved to table
+//! positions; and for each clock class and variable, the steps to run when something becomes known about it. It is
+//! built once and never changes.
 //!
-//! Constants have no cell. An operand that is defined by a constant is read from a table of constants, which is the
-//! demand-driven rule ("the value, once present") decided before the run.
+//! Constants have no cell. An operand that is defined by a constant is read from a table of constants. This is the
+//! demand-driven rule ("the value, once present"), decided before the run.
 
 use std::sync::Arc;
 
@@ -13,7 +14,7 @@ use rml_ir::op::Op;
 
 use super::cell::Cell;
 
-/// Where an operand's value is: a cell of the row, or a constant.
+/// The place of an operand's value: a cell of the row, or a constant.
 #[derive(Clone, Copy, PartialEq, std::cmp::Eq, Debug)]
 pub(super) struct Operand(u32);
 
@@ -25,44 +26,44 @@ impl Operand {
         (self.0 & CONSTANT == 0).then_some(self.0 as usize)
     }
 
-    /// What is known about the value. A constant is known even where it is not present.
+    /// The content of the operand. A constant is known even where it is not present.
     #[inline]
     pub(super) fn get<'a>(self, row: &'a [Cell], constants: &'a [Cell]) -> &'a Cell {
         if self.0 & CONSTANT == 0 { &row[self.0 as usize] } else { &constants[(self.0 & !CONSTANT) as usize] }
     }
 }
 
-/// What to do for one equation in one cycle. `out` is a cell; classes are table positions.
+/// The work for one equation in one cycle. `out` is a cell; classes are table positions.
 #[derive(Clone, Debug)]
 pub(super) enum Step {
-    /// A constant: there is nothing to do.
+    /// A constant, which needs no work.
     Constant,
     /// An operator with one operand.
     Unary { op: Op, x: Operand, out: u32, class: u32 },
     /// An operator with two operands.
     Binary { op: Op, x: Operand, y: Operand, out: u32, class: u32 },
-    /// An operator.
+    /// An operator with any number of operands.
     Apply { op: Op, args: Box<[Operand]>, out: u32, class: u32 },
     /// Passes its operand on.
     Copy { x: Operand, out: u32, class: u32 },
-    /// Lazy choice.
+    /// A lazy choice.
     If { cond: Operand, then: Operand, other: Operand, out: u32, class: u32 },
     /// Sampling: operands in class `from`, result in `to`.
     When { value: Operand, cond: Operand, out: u32, from: u32, to: u32 },
     /// Merging: condition and result in `class`, branches in their own.
     Merge { cond: Operand, branches: [(Operand, u32); 2], out: u32, class: u32 },
-    /// Forward delay (its number).
+    /// A forward delay, by its index.
     Forward(u32),
-    /// Backward delay (its number).
+    /// A backward delay, by its index.
     Backward(u32),
-    /// A parameter (its number).
+    /// A parameter, by its index.
     Param { param: u32, init: Operand, out: u32, class: u32 },
     /// The declared clock of an input; it has no equation.
     InputClock(InputClock),
 }
 
-/// An input, in class `class`, that is declared to be present where a condition that the program computes, in class
-/// `from`, is `flag`.
+/// An input in class `class`. It is declared to be present where a condition that the program computes, in class
+/// `from`, has the value `flag`.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct InputClock {
     pub(super) input: Var,
@@ -73,7 +74,7 @@ pub(super) struct InputClock {
 }
 
 impl Step {
-    /// Cell and class of the result of an operator or a copy.
+    /// The cell and class of the result of an operator or a copy.
     #[inline]
     pub(super) fn result(&self) -> Option<(u32, u32)> {
         match self {
@@ -85,7 +86,7 @@ impl Step {
         }
     }
 
-    /// Calls `f` on every operand of an operator or a copy, in order.
+    /// Calls `f` for each operand of an operator or a copy, in order.
     #[inline]
     pub(super) fn for_each_operand(&self, mut f: impl FnMut(Operand)) {
         match self {
@@ -142,31 +143,31 @@ impl Lists {
     }
 }
 
-/// A program ready to run.
+/// A program that is ready to run.
 #[derive(Debug)]
 pub(super) struct Program {
     pub(super) flat: Arc<Drawn>,
     pub(super) classes: ClockClasses,
-    /// One step for each equation, operands before uses within a cycle where that is possible; then the declared
-    /// clocks.
+    /// One step for each equation; within a cycle, operands come before their uses where possible. The declared clocks
+    /// follow.
     pub(super) steps: Vec<Step>,
-    /// The equation of each step that has one.
+    /// For each step that has an equation: the equation.
     pub(super) equation_of: Vec<Eq>,
     pub(super) step_of: IndexVec<Eq, u32>,
-    /// The step that defines a variable; none for inputs.
+    /// For each variable: the step that defines it; none for inputs.
     pub(super) definition: IndexVec<Var, Option<u32>>,
     pub(super) constants: Vec<Cell>,
     pub(super) operand_of: IndexVec<Var, Operand>,
     pub(super) forward: Vec<Delay>,
     pub(super) backward: Vec<Delay>,
     pub(super) params: Vec<Param>,
-    /// Steps to try when a class becomes present, absent or an error.
+    /// The steps to run when a class becomes present, absent or an error.
     pub(super) on_class: Lists,
-    /// Steps to try when a variable gets its value.
+    /// The steps to run when a variable gets its value.
     pub(super) on_value: Lists,
-    /// How many cells of a class get a value when it is present.
+    /// For each class: the number of cells that get a value when it is present.
     pub(super) cells_of_class: Vec<u32>,
-    /// The free classes, each with the variable asked for.
+    /// The free classes, each with the variable that is asked for.
     pub(super) demanded: Vec<(u32, Var)>,
 }
 
@@ -216,7 +217,7 @@ impl Program {
         program
     }
 
-    /// The class of a variable, as a position.
+    /// The table position of the class of a variable.
     pub(super) fn class(&self, v: Var) -> usize {
         self.classes.of(v).index()
     }
@@ -282,8 +283,8 @@ impl Program {
         }
     }
 
-    /// The declared clocks that depend on conditions which the program computes. Those that depend on inputs are
-    /// checked before the cycle.
+    /// The declared clocks that depend on computed conditions. Those that depend on inputs are checked before the
+    /// cycle.
     fn input_clocks(&self) -> Vec<Step> {
         let declared = self.flat.inputs.iter().filter_map(|input| Some((input.var, input.clock?)));
         let computed = declared.filter(|(_, (cond, _))| self.definition[*cond].is_some());
@@ -430,7 +431,7 @@ impl Program {
     }
 }
 
-/// The constants, and where the value of each variable is found.
+/// The constants, and for each variable the place of its value.
 fn operands(flat: &Drawn) -> (Vec<Cell>, IndexVec<Var, Operand>) {
     let mut constants = Vec::new();
     let mut operand_of: IndexVec<Var, Operand> = flat.vars.ids().map(|v| Operand(v.0)).collect();
@@ -443,7 +444,8 @@ fn operands(flat: &Drawn) -> (Vec<Cell>, IndexVec<Var, Operand>) {
     (constants, operand_of)
 }
 
-/// All equations, each after those whose values it reads in the same cycle. Circles among them are cut anywhere.
+/// All equations, each after the equations whose values it reads in the same cycle. Circles among them are cut
+/// anywhere.
 fn order(flat: &Flat) -> Vec<Eq> {
     let mut definition = IndexVec::filled(None, flat.vars.len());
     for (id, eq) in flat.equations.iter_enumerated() {
@@ -478,7 +480,7 @@ fn order(flat: &Flat) -> Vec<Eq> {
     order
 }
 
-/// The variables whose value in a cycle an equation may need in that same cycle.
+/// The variables whose value in a cycle an equation may need in the same cycle.
 fn same_cycle_reads(flat: &Flat, id: Eq) -> Vec<Var> {
     let mut reads = Vec::new();
     match &flat.equations[id].rhs {
@@ -499,7 +501,7 @@ fn same_cycle_reads(flat: &Flat, id: Eq) -> Vec<Var> {
     reads
 }
 
-/// A table position; programs are far smaller than 2^31 entries (elaboration and inlining bound them).
+/// A table position. Programs have far fewer than 2^31 entries, because elaboration and inlining limit them.
 pub(super) fn index(i: usize) -> u32 {
     u32::try_from(i).ok().filter(|i| i & CONSTANT == 0).expect("tables hold fewer than 2^31 entries")
 }

@@ -1,5 +1,5 @@
-//! Explains what stopped a simulation: which side says that a variable is present, which says that it is absent, and
-//! which equations tie the two together. It reads the rows and changes nothing.
+//! Explains what stopped a simulation: which cause makes a variable present, which one makes it absent, and which
+//! equations link the two. It reads the rows and changes nothing.
 
 use std::collections::VecDeque;
 
@@ -15,13 +15,13 @@ use super::cell::Presence;
 use super::engine::{Conflict, Halt};
 use super::rows::Cause;
 
-/// What stopped a simulation, and where.
+/// The failure that stopped a simulation, and its place.
 #[derive(Clone, Debug)]
 pub struct Failure {
-    /// In which cycle it arose.
+    /// The cycle in which it arose.
     pub cycle: u64,
-    /// The equation whose variables disagree or which has no result; `None` where inputs alone disagree, an input is
-    /// against its clock, or a backend fails.
+    /// The equation whose variables disagree, or which has no result. `None` if only inputs disagree, an input is not
+    /// on its clock, or a backend fails.
     pub equation: Option<Eq>,
     /// The explanation; its code is `sync-error`, `input-clock`, `integer-overflow`, `position-outside`,
     /// `assertion-failed` or one of a backend.
@@ -45,8 +45,8 @@ impl Halt {
 }
 
 impl Simulator {
-    /// What stopped the simulation (ERROR-3); when continuing regardless, the failure in the lowest cycle (one that did
-    /// not come through a delay).
+    /// The failure that stopped the simulation (ERROR-3). If the simulation continues after errors, this is the failure
+    /// in the lowest cycle (one that did not come through a delay).
     pub fn failure(&self) -> Option<Failure> {
         let halt = self.halts.iter().min_by_key(|h| h.cycle())?;
         let equation = match halt {
@@ -57,8 +57,8 @@ impl Simulator {
         Some(Failure { cycle: halt.cycle(), equation, report: self.report(halt) })
     }
 
-    /// All operators without a result so far, as cycle and equation, in order; more than one only if the simulation
-    /// continues after errors.
+    /// All operators without a result so far, as cycle and equation, in order. There is more than one only if the
+    /// simulation continues after errors.
     pub fn overflows(&self) -> Vec<(u64, Eq)> {
         let cell = |h: &Halt| match h {
             Halt::Eval { cycle, step, .. } => Some((*cycle, self.program.equation_of[*step as usize])),
@@ -118,7 +118,8 @@ impl Simulator {
         }
     }
 
-    /// Where the text of the root first uses what an equation of another text computes: the line that the user knows.
+    /// The first place in the text of the root that uses the result of an equation of another text; users know this
+    /// line.
     fn users_line(&self, step: u32) -> Option<Span> {
         let flat = &self.program.flat;
         let is_own =
@@ -146,7 +147,7 @@ impl Simulator {
         None
     }
 
-    /// The name of the variable that gives an equation its positions.
+    /// The name of the variable that contains the positions of an equation.
     fn positions(&self, eq: &Equation) -> Option<&str> {
         let vars = &self.program.flat.vars;
         let mut name = None;
@@ -237,7 +238,7 @@ impl Simulator {
         }
     }
 
-    /// The variable of `class` that a cause speaks about.
+    /// The variable of `class` to which a cause applies.
     fn subject(&self, cause: Cause, class: u32, presence: Presence) -> Var {
         let step = match cause {
             Cause::Input(v) | Cause::Demand(v) => return v,
@@ -259,7 +260,7 @@ impl Simulator {
         }
     }
 
-    /// Why a side says what it says.
+    /// The reason for the decision of a side.
     fn reason(&self, c: &Conflict, side: &Side) -> Option<(Span, String)> {
         let x = self.program.name(side.var);
         let is = if side.presence == Presence::Present { "present" } else { "absent" };
@@ -290,7 +291,7 @@ impl Simulator {
         }
     }
 
-    /// The shortest chain of equations that tie two variables of one class together, with the variables of each link.
+    /// The shortest chain of equations between two variables of one class, with the variables of each link.
     fn path(&self, from: Var, to: Var) -> Vec<(Eq, (Var, Var))> {
         let mut links: IndexMap<Var, Vec<(Eq, Var)>> = IndexMap::new();
         let class = self.program.class(from);
@@ -313,7 +314,7 @@ impl Simulator {
         let mut path = Vec::new();
         let mut at = to;
         while let Some(Some((eq, before))) = reached.get(&at) {
-            // Two operands of one equation are linked through its result; that is one link for the reader.
+            // Two operands of one equation are linked through its result; readers see that as a single link.
             match path.last_mut() {
                 Some((last, (start, _))) if last == eq => *start = *before,
                 _ => path.push((*eq, (*before, at))),

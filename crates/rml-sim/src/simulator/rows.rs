@@ -1,5 +1,5 @@
-//! The open cycles: a ring of rows. Each row holds the presence of every clock class, the value of every cell and the
-//! steps to try. This is plain storage that knows nothing about the meaning of steps.
+//! The open cycles: a ring of rows. Each row contains the presence of every clock class, the value of every cell and
+//! the pending steps. This is plain storage that does not depend on the meaning of steps.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -11,16 +11,16 @@ use rml_ir::{Precision, Type, Value};
 use super::cell::{Cell, Presence};
 use super::program::index;
 
-/// The mark of a row in which no step is to be tried: no word has a bit.
+/// The hint of a row without pending steps: no word has a bit set.
 const CLEAN: u32 = u32::MAX;
 
 /// The bytes of a row that do not depend on the program.
 const ROW: usize = 3 * size_of::<u32>() + size_of::<bool>() + size_of::<Vec<(Var, Option<Value>)>>();
 
-/// Who first decided the presence of a class in a cycle.
+/// The cause that first decided the presence of a class in a cycle.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Cause {
-    /// Nobody yet.
+    /// No cause yet.
     None,
     /// A step.
     Step(u32),
@@ -30,7 +30,7 @@ pub(super) enum Cause {
     Demand(Var),
 }
 
-/// Sizes of a row.
+/// The sizes of the parts of a row.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Sizes {
     pub(super) cells: usize,
@@ -57,13 +57,12 @@ impl Sizes {
     }
 }
 
-/// The walks of a delay, as far as they concern one cycle: how far the walk that starts there has come, and which walk
-/// waits there.
+/// The walks of a delay at one cycle: the progress of the walk that starts there, and the walk that waits there.
 #[derive(Clone, Copy, Default, Debug)]
 pub(super) struct Walk {
-    /// How many absent neighbours the walk that starts in this cycle has passed.
+    /// The number of absent neighbours that the walk starting in this cycle has passed.
     pub(super) passed: u32,
-    /// The distance to the cycle whose walk waits in this one; 0 = none.
+    /// The distance to the cycle whose walk waits in this one; 0 for none.
     pub(super) waiter: u32,
 }
 
@@ -81,22 +80,22 @@ pub(super) struct Rows {
     causes: Vec<Cause>,
     walks: Vec<Walk>,
     dirty: Vec<u64>,
-    /// The first word of `dirty` that may have a bit; [`CLEAN`] if the cycle is not on the agenda.
+    /// The first word of `dirty` that may have a bit set; [`CLEAN`] if the cycle is not on the agenda.
     hint: Vec<u32>,
-    /// The number of classes of whose presence nothing is known.
+    /// The number of classes whose presence is unknown.
     bottoms: Vec<u32>,
-    /// How many cells of present classes are empty.
+    /// The number of empty cells of present classes.
     missing: Vec<u32>,
-    /// Whether the row holds an error.
+    /// Whether the row contains an error.
     broken: Vec<bool>,
-    /// Values that inputs on demand would have.
+    /// The values offered by inputs on demand.
     offers: Vec<Vec<(Var, Option<Value>)>>,
-    /// The cycles with steps to try, each once, the lowest on top.
+    /// The cycles with pending steps; each occurs once, and the lowest is on top.
     agenda: BinaryHeap<Reverse<u64>>,
 }
 
 impl Rows {
-    /// Rows without an open cycle; the first one to be opened is `first`.
+    /// Rows without an open cycle; the first one to open is `first`.
     pub(super) fn new(sizes: Sizes, first: u64) -> Rows {
         let mut rows = Rows {
             sizes,
@@ -134,7 +133,8 @@ impl Rows {
         self.offers.resize_with(capacity, Vec::new);
     }
 
-    /// Doubles the ring. Rows that wrapped around to its start move after the old end, if their new place is present.
+    /// Doubles the ring. Rows that wrapped around to its start move after the old end, if their new place is within the
+    /// ring.
     fn grow(&mut self) {
         let old = self.mask + 1;
         self.allocate(usize::try_from(old * 2).unwrap_or(usize::MAX));
@@ -162,17 +162,17 @@ impl Rows {
         (cycle & self.mask) as usize
     }
 
-    /// The bytes of the ring, not counting its values.
+    /// The bytes of the ring, without its values.
     pub(super) fn bytes(&self) -> u64 {
         bytes_of(usize::try_from(self.mask + 1).unwrap_or(usize::MAX), self.sizes.bytes())
     }
 
-    /// The bytes that it takes to open another cycle: none, or as many as the ring has, if it has to be doubled.
+    /// The bytes that are needed to open another cycle: none, or the present size of the ring if it must be doubled.
     pub(super) fn bytes_to_grow(&self) -> u64 {
         if self.open() > self.mask { self.bytes() } else { 0 }
     }
 
-    /// How many cycles are open.
+    /// The number of open cycles.
     pub(super) fn open(&self) -> u64 {
         self.end - self.base
     }
@@ -202,7 +202,7 @@ impl Rows {
         self.base += 1;
     }
 
-    /// Takes back all open cycles, with their values and the steps to try in them.
+    /// Takes back all open cycles, with their values and pending steps.
     pub(super) fn clear(&mut self) {
         for cycle in self.base..self.end {
             let (slot, s) = (self.slot(cycle), self.sizes);
@@ -225,7 +225,7 @@ impl Rows {
     pub(super) fn set(&mut self, cycle: u64, cell: u32, content: Cell) {
         let slot = self.slot(cycle);
         self.cells[slot * self.sizes.cells + cell as usize] = content;
-        // A row with an error is never complete, so it does not matter that cells are set there which were not counted.
+        // A row with an error is never complete, so it does not matter that cells are set which were not counted.
         self.missing[slot] = self.missing[slot].wrapping_sub(1);
     }
 
@@ -238,7 +238,7 @@ impl Rows {
         self.causes[self.slot(cycle) * self.sizes.classes + class as usize]
     }
 
-    /// Sets the presence of a class of which nothing was known; now `cells` cells have to be set.
+    /// Sets the presence of a class about which nothing was known; from then on, `cells` cells must be set.
     #[inline]
     pub(super) fn decide(&mut self, cycle: u64, class: u32, presence: Presence, cause: Cause, cells: u32) {
         let slot = self.slot(cycle);
@@ -249,7 +249,7 @@ impl Rows {
         self.missing[slot] = self.missing[slot].wrapping_add(cells);
     }
 
-    /// Makes a class an error, so that the row is never complete.
+    /// Makes a class an error, so the row is never complete.
     pub(super) fn set_error(&mut self, cycle: u64, class: u32) {
         let slot = self.slot(cycle);
         self.presence[slot * self.sizes.classes + class as usize] = Presence::Error;
@@ -297,7 +297,7 @@ impl Rows {
         offers.iter().any(|(var, offer)| *var == input && offer.is_none())
     }
 
-    /// Adds a step to those that have to be tried in an open cycle.
+    /// Marks a step as pending in an open cycle.
     #[inline]
     pub(super) fn mark(&mut self, cycle: u64, step: u32) {
         let slot = self.slot(cycle);
@@ -309,14 +309,14 @@ impl Rows {
         self.hint[slot] = self.hint[slot].min(word);
     }
 
-    /// Removes a step from those that have to be tried.
+    /// Removes a pending step.
     #[inline]
     pub(super) fn unmark(&mut self, cycle: u64, step: u32) {
         let slot = self.slot(cycle);
         self.dirty[slot * self.sizes.words() + (step >> 6) as usize] &= !(1 << (step & 63));
     }
 
-    /// Takes the first step to try in the lowest cycle.
+    /// Removes and returns the first pending step in the lowest cycle.
     #[inline]
     pub(super) fn next(&mut self) -> Option<(u64, u32)> {
         let words = self.sizes.words();
@@ -344,12 +344,12 @@ impl Rows {
         None
     }
 
-    /// How many values are held.
+    /// The number of stored values.
     pub(super) fn live_values(&self) -> usize {
         (self.base..self.end).map(|n| self.cells(n).iter().filter_map(Cell::kind).count()).sum()
     }
 
-    /// How many bytes their elements take.
+    /// The number of bytes of their elements.
     pub(super) fn live_bytes(&self) -> u64 {
         let bytes = |(ty, precision): (Type, Precision)| bytes_of(ty.shape.len(), ty.dtype.size(precision));
         let cells = (self.base..self.end).flat_map(|n| self.cells(n));

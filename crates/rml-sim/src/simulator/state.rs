@@ -17,27 +17,27 @@ impl Simulator {
     /// The states by key, on the host; see [`held_states`](Self::held_states).
     ///
     /// # Errors
-    /// As there; if a value cannot be copied from its device.
+    /// The same as for `held_states`; also, a value cannot be copied from its device.
     pub fn states(&self) -> Result<IndexMap<Arc<str>, Value>, Diagnostic> {
         Ok(self.held_states()?.to_host()?)
     }
 
     /// The states by key, on the host or a device. The state of a `fby` is the value that it will have in its next
-    /// active cycle; the state of a parameter is its value. A `fby` that was never active and begins with a stream has
-    /// no state and is left out.
+    /// active cycle; the state of a parameter is its value. A `fby` that was never active and whose initial value is a
+    /// stream has no state and is omitted.
     ///
     /// # Errors
-    /// If an output of a cycle is undetermined, if a state is not known yet, or if a window is open. A run that starts
-    /// with the states would then not continue this one.
+    /// An output of a cycle is undetermined, a state is not known yet, or a window is open. A run that starts with the
+    /// states would then not continue this one.
     pub fn held_states(&self) -> Result<States, Diagnostic> {
         self.check_saveable(false)?;
         Ok(self.known_states())
     }
 
-    /// The states, and what the delays in open windows have for their next active cycle.
+    /// The states, and the values of delays in open windows for their next active cycle.
     ///
     /// # Errors
-    /// As [`held_states`](Self::held_states), but windows may be open.
+    /// The same as for [`held_states`](Self::held_states), but windows may be open.
     pub fn snapshot(&self) -> Result<Snapshot, Diagnostic> {
         self.check_saveable(true)?;
         let inner = self.program.forward.iter().enumerate().filter(|(_, rec)| !rec.ends.is_empty());
@@ -46,10 +46,10 @@ impl Simulator {
         Ok(Snapshot { states: self.known_states(), delays: delays.collect() })
     }
 
-    /// Continues from what a run of this program remembered: delays and states that are not in the snapshot restart.
+    /// Continues from the snapshot of a run of this program; delays and states that are not in the snapshot restart.
     ///
     /// # Errors
-    /// As [`set_held_state`](Self::set_held_state).
+    /// The same as for [`set_held_state`](Self::set_held_state).
     pub fn set_snapshot(&mut self, snapshot: &Snapshot) -> Result<(), Diagnostic> {
         for (key, held) in snapshot.states.iter() {
             self.set_held_state(key, held)?;
@@ -96,16 +96,16 @@ impl Simulator {
     /// the program's precision.
     ///
     /// # Errors
-    /// If there is no such state, if the value has another type, or if cycles are open.
+    /// There is no such state, the value has another type, or cycles are open.
     pub fn set_state(&mut self, key: &str, value: &Value) -> Result<(), Diagnostic> {
         self.set_held_state(key, &Held::Host(value.clone()))
     }
 
-    /// As [`set_state`](Self::set_state). A value on the device of this simulation's backend stays there if the program
-    /// reads it there only.
+    /// The same as [`set_state`](Self::set_state). A value on the device of this simulation's backend stays there if
+    /// the program reads it only there.
     ///
     /// # Errors
-    /// As there; if a value cannot be copied from its device.
+    /// The same as for `set_state`; also, a value cannot be copied from its device.
     pub fn set_held_state(&mut self, key: &str, held: &Held) -> Result<(), Diagnostic> {
         self.check_quiescent()?;
         let Some(state) = self.program.flat.states.get(key) else {
@@ -134,7 +134,7 @@ impl Simulator {
         Ok(())
     }
 
-    /// A value from outside, moved to where the readers of a cell expect it, and in the program's precision.
+    /// A value from outside in the program's precision, moved to where the readers of a cell expect it.
     fn loaded(&self, cell: usize, held: &Held) -> Result<Cell, Failure> {
         let precision = self.program.flat.precision;
         match held {
@@ -155,7 +155,7 @@ impl Simulator {
         open.or_else(|| self.last_params[p].held())
     }
 
-    /// Whether everything that is remembered is known, and, unless they may be `open`, no window is.
+    /// Checks that all states are known and, unless they may be `open`, that no window is open.
     fn check_saveable(&self, open: bool) -> Result<(), Diagnostic> {
         let early = |text: &str| {
             Diagnostic::error(

@@ -1,9 +1,9 @@
 //! Delays: the walk from a cycle to the neighbouring active cycle (DELAY-2). Forward delays walk down, to earlier
 //! cycles (FBY-1, FBY-2); backward delays walk up, to later ones (BACK-1, BACK-2, POST-1).
 //!
-//! A walk waits in the first cycle where something unknown stops it. It leaves its distance there, and continues when a
-//! step of the same delay is tried in that cycle. All cycles that a walk has passed are absent, so at most one walk
-//! waits in a cycle, and the work is linear in the number of cycles passed.
+//! A walk waits in the first cycle where something unknown stops it. Its distance is recorded there, and it continues
+//! when a step of the same delay is run in that cycle. All cycles that a walk has passed are absent, so at most one
+//! walk waits in a cycle, and the work is linear in the number of cycles passed.
 
 use std::sync::Arc;
 
@@ -15,15 +15,15 @@ use super::Simulator;
 use super::cell::{Cell, Presence};
 use super::program::{Delay, Operand, Program};
 
-/// What is known in a cycle about the ends of a window and of those around it. Of several ends, the greatest counts
-/// (WINDOW-1, WINDOW-4).
+/// The knowledge in a cycle about the ends of a window and of the windows around it. Of several ends, the greatest
+/// counts (WINDOW-1, WINDOW-4).
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Boundary {
     /// The window continues.
     No,
-    /// It will never be known.
+    /// The end will never be known.
     Never,
-    /// It is not known yet.
+    /// The end is not known yet.
     Unknown,
     /// The window ends.
     Yes,
@@ -31,15 +31,15 @@ enum Boundary {
     Error,
 }
 
-/// What a walk has found.
+/// The result of a walk.
 enum Found {
     /// The neighbouring active cycle, which has a value or will never have one.
     Cell(Cell),
     /// The boundary, with no active cycle before it.
     Boundary,
-    /// It has to wait here.
+    /// It must wait in this cycle.
     Wait(u64),
-    /// It has to wait for the next cycle to be opened.
+    /// It must wait for the next cycle to be opened.
     Future,
     /// An error on the way.
     Error,
@@ -105,13 +105,13 @@ impl Simulator {
         }
     }
 
-    /// Whether an error may still reach a delay that has its value already.
+    /// Whether an error may still reach a delay that already has its value.
     #[inline]
     fn may_break(&self, n: u64, rec: &Delay) -> bool {
         !self.halts.is_empty() && self.rows.presence(n, rec.class) == Presence::Present
     }
 
-    /// Walks that waited until this cycle was opened now wait in it.
+    /// Makes walks that waited for the next cycle wait in the opened one.
     pub(super) fn hand_over_tails(&mut self, opened: u64) {
         for (r, tail) in (0_u32..).zip(&mut self.tails) {
             if let Some(n) = tail.take() {
@@ -157,7 +157,7 @@ impl Simulator {
             Presence::Present => match self.cell(n, end) {
                 Cell::Value(Value::Bool(true)) => Boundary::Yes,
                 Cell::Value(_) => Boundary::No,
-                // The end of a window is always on the host.
+                // The end of a window is always stored on the host.
                 Cell::Empty | Cell::Device(_) | Cell::Inside => Boundary::Unknown,
                 Cell::Never => Boundary::Never,
             },
@@ -165,7 +165,7 @@ impl Simulator {
         rec.ends.iter().map(known).max().unwrap_or(Boundary::No)
     }
 
-    /// How many neighbours the walk from `n` need not visit again. After an error that is none, because an absent
+    /// The number of neighbours that the walk need not visit again. After an error this is 0, because an absent
     /// variable may have become an error.
     fn passed(&self, walk: super::rows::Walk) -> u64 {
         if self.halts.is_empty() { u64::from(walk.passed) } else { 0 }
@@ -179,7 +179,7 @@ impl Simulator {
         found
     }
 
-    /// Goes down from the cycle before `at` to the latest active cycle. Also returns the cycle below which the search
+    /// Walks down from the cycle before `at` to the latest active cycle. Also returns the cycle below which the search
     /// would continue.
     fn search_down(&self, rec: &Delay, r: u32, mut at: u64) -> (u64, Found) {
         let found = loop {
@@ -208,8 +208,8 @@ impl Simulator {
         (at, found)
     }
 
-    /// The value of a forward delay in its next active cycle; `Ok(None)` means its initial value, and `Err` the cycle
-    /// in which that is not known yet.
+    /// The value of a forward delay in its next active cycle; `Ok(None)` means its initial value, and `Err` contains
+    /// the cycle in which the value is not known yet.
     pub(super) fn next_value(&self, r: usize) -> Result<Option<Held>, u64> {
         let rec = &self.program.forward[r];
         match self.search_down(rec, super::program::index(r), self.rows.end).1 {

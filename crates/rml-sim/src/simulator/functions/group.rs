@@ -19,25 +19,25 @@ pub(super) struct Group {
     pub(super) inputs: Vec<usize>,
     /// The cells of the results.
     pub(super) results: Vec<u32>,
-    /// The cells of values that stay inside.
+    /// The cells of values that do not leave the group.
     pub(super) inner: Vec<u32>,
-    /// How to compute them.
+    /// The way to compute the values.
     pub(super) work: Work,
 }
 
-/// How the values of a group are computed.
+/// The way to compute the values of a group.
 #[derive(Debug)]
 pub(super) enum Work {
-    /// By a function.
+    /// By a call of a function.
     Call(Prepared),
-    /// Not at all, because nothing reads them.
+    /// Not at all, because no step reads them.
     Nothing,
-    /// One by one: nothing reads them, but it is still an error if an operator has no result.
+    /// One by one: no step reads the values, but an operator without a result is still an error.
     Watch,
 }
 
 impl Group {
-    /// Prepares the members of a class that the bits name.
+    /// Prepares the members of a class that are given as bits.
     pub(super) fn new(
         functions: &Functions,
         program: &Program,
@@ -62,7 +62,7 @@ impl Group {
         Ok(group)
     }
 
-    /// The function; adds the cells of its arguments to the group.
+    /// Makes the function; adds the cells of its arguments to the group.
     fn function(&mut self, program: &Program, class: u32) -> Function {
         let name = format!("{}/{class}/{}", program.flat.name, self.steps.len());
         let mut f = Function::new(name, program.flat.precision);
@@ -104,7 +104,7 @@ fn operand(program: &Program, f: &mut Function, vals: &IndexMap<u32, Val>, x: Op
     }
 }
 
-/// Whether anything but these steps reads a cell.
+/// Whether any step other than these reads a cell.
 fn leaves(functions: &Functions, program: &Program, steps: &[u32], cell: u32) -> bool {
     let readers = program.on_value.of(cell as usize);
     functions.leaves[cell as usize] || readers.iter().any(|r| steps.binary_search(r).is_err())

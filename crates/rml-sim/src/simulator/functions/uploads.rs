@@ -6,10 +6,10 @@ use indexmap::IndexMap;
 use rml_backend::{Backend, Buffer, Failure};
 use rml_ir::{Tensor, Value};
 
-/// How many copies are kept before copies of dropped tensors are removed.
+/// The number of copies that are kept before copies of dropped tensors are removed.
 const FEW: usize = 64;
 
-/// Device copies by the address of their tensor. The weak reference keeps the address from being used for another
+/// Device copies, by the address of their tensor. The weak reference prevents the address from being used for another
 /// tensor.
 #[derive(Debug)]
 pub(super) struct Uploads {
@@ -24,7 +24,7 @@ impl Default for Uploads {
 }
 
 impl Uploads {
-    /// The copy of a tensor, made at the first call.
+    /// The copy of a tensor; made at the first call.
     pub(super) fn get(
         &mut self,
         tensor: &Arc<Tensor>,
