@@ -1,4 +1,4 @@
-//! Has the library search for libtorch in the folder that it is in.
+//! Makes the library search for libtorch in its own folder.
 
 fn main() {
     println!("cargo::rerun-if-changed=build.rs");

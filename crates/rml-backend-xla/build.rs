@@ -1,5 +1,5 @@
-//! Links the C functions over XLA, and lets the built library find the libraries that it needs in the folder in which
-//! it is installed beside them.
+//! Links the C functions over XLA, and makes the built library search for its dependencies in the folder in which it is
+//! installed.
 
 fn main() {
     println!("cargo::rerun-if-changed=build.rs");

@@ -22,11 +22,10 @@ struct Torch {
     threads: i32,
 }
 
-/// Opens a device of libtorch: `cpu`, or `cuda:N` where the library for CUDA is found. `threads` applies to each
-/// operator.
+/// Opens a device of libtorch: `cpu`, or `cuda:N` if the library for CUDA is found. `threads` applies to each operator.
 ///
 /// # Errors
-/// If there is no such device.
+/// There is no such device.
 pub fn open(options: &Options) -> Result<Arc<dyn Backend>, Failure> {
     let device = device::find(&options.device)?;
     let threads = device::threads(options.threads);

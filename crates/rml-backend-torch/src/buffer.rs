@@ -11,7 +11,7 @@ use crate::failure::failure;
 use crate::ffi::{Shared, tensor_of};
 use crate::kernel;
 
-/// A tensor of libtorch, which nobody writes to.
+/// A tensor of libtorch that is never written to.
 pub(crate) struct Resident {
     tensor: Shared,
     ty: Type,
@@ -23,7 +23,7 @@ impl Resident {
         Self { tensor: Shared::new(tensor), ty }
     }
 
-    /// The tensor, to read.
+    /// The tensor, for reading.
     pub(crate) fn tensor(&self) -> &Tensor {
         self.tensor.get()
     }
@@ -76,7 +76,7 @@ pub(crate) fn upload(value: &Value, device: Device) -> Result<Tensor, TchError> 
     if device == Device::Cpu { Ok(tensor) } else { tensor.f_to(device) }
 }
 
-/// Copies a tensor of that type to the host, bit by bit.
+/// Copies a tensor of this type to the host, bit by bit.
 pub(crate) fn download(tensor: &Tensor, ty: &Type) -> Result<Value, TchError> {
     fn read<T: tch::kind::Element + Copy>(tensor: &Tensor, zero: T, n: usize) -> Result<Vec<T>, TchError> {
         let mut items = vec![zero; n];

@@ -11,16 +11,16 @@ use tch::{Cuda, Device};
 
 use crate::ffi::open_global;
 
-/// The library that brings CUDA to libtorch; only whole installations have it.
+/// The library that adds CUDA to libtorch; only full installations contain it.
 const CUDA_LIBRARY: &str = "libtorch_cuda.so";
 
-/// The environment variable with the folder that it is in.
+/// The environment variable with the folder of this library.
 const CUDA_FOLDER: &str = "RML_TORCH_CUDA";
 
-/// The device of that name.
+/// The device with this name.
 ///
 /// # Errors
-/// If there is none; the failure says which ones there are, and why there is no CUDA.
+/// There is no such device; the failure lists the existing ones, and says why CUDA is not available.
 pub(crate) fn find(name: &str) -> Result<Device, Failure> {
     let number = match name.split_once(':') {
         None if name == "cpu" => return Ok(Device::Cpu),
@@ -57,7 +57,7 @@ pub(crate) fn version() -> &'static str {
     "2.13.0"
 }
 
-/// How many CUDA devices there are, or why CUDA does not load. The library is opened once.
+/// The number of CUDA devices, or why CUDA does not load. The library is opened once.
 fn cuda() -> Result<usize, String> {
     static LOADED: OnceLock<Result<(), String>> = OnceLock::new();
     let loaded = LOADED.get_or_init(|| {
@@ -70,14 +70,14 @@ fn cuda() -> Result<usize, String> {
     loaded.clone().map(|()| usize::try_from(Cuda::device_count()).unwrap_or(0))
 }
 
-/// How many threads an operator may use.
+/// The number of threads that an operator may use.
 pub(crate) fn threads(wanted: Option<usize>) -> i32 {
     let cores = || available_parallelism().map_or(1, std::num::NonZero::get);
     i32::try_from(wanted.unwrap_or_else(cores).max(1)).unwrap_or(i32::MAX)
 }
 
-/// Has this thread's operators use that many threads. Operators never run beside each other, and libtorch is told so
-/// where nobody has told it before; it takes that once in a process.
+/// Sets the number of threads for the operators of the current thread. Operators never run beside each other; libtorch
+/// is configured for this unless it has been configured before, since it accepts the setting only once per process.
 pub(crate) fn use_threads(count: i32) {
     static ONE_AT_A_TIME: Once = Once::new();
     ONE_AT_A_TIME.call_once(|| {

@@ -1,4 +1,4 @@
-//! A prepared function: one kernel an operator, run in order.
+//! A prepared function: one kernel per operator, run in order.
 
 use std::fmt;
 use std::sync::Arc;
@@ -24,7 +24,7 @@ pub(crate) struct Interpreter {
     precision: Precision,
     /// Constants, on the device and on the host.
     constants: IndexVec<Val, Option<(Shared, Value)>>,
-    /// Inputs that nobody needs.
+    /// Inputs that no step needs.
     unused: Vec<Val>,
     steps: Vec<Step>,
     results: Vec<(Val, Output)>,
@@ -37,26 +37,26 @@ struct Step {
     args: Vec<Val>,
     /// Its type.
     ty: Type,
-    /// Values that nobody needs after it.
+    /// Values that are not needed after this step.
     dead: Vec<Val>,
 }
 
-/// How an operator is computed.
+/// The kind of computation of an operator.
 enum Work {
     Device(Kernel),
     /// Random numbers, on the host.
     Draw(Op),
 }
 
-/// A result.
+/// A result of the function.
 pub(crate) struct Output {
     pub(crate) ty: Type,
-    /// Whether it may be a part of something larger, whose memory it would keep.
+    /// Whether it may be a view of a larger tensor, whose memory it would keep alive.
     pub(crate) part: bool,
 }
 
 impl Output {
-    /// The result in memory of its own, row-major.
+    /// The result in its own memory, row-major.
     pub(crate) fn own(&self, tensor: &Tensor, device: Device) -> Result<Held, TchError> {
         let own = if self.part {
             let mut copy = Tensor::f_empty(tensor.size(), (tensor.f_kind()?, device))?;
@@ -72,7 +72,7 @@ impl Output {
 /// A value during a call.
 pub(crate) struct Slot {
     pub(crate) tensor: Tensor,
-    /// The same on the host, where it came from there.
+    /// The same on the host, if it came from the host.
     host: Option<Value>,
 }
 
@@ -96,7 +96,7 @@ pub(crate) fn argument(arg: Held, device: Device) -> Result<Slot, Failure> {
     }
 }
 
-/// The values of a call that are alive, without constants.
+/// The live values of a call, without constants.
 type Slots = IndexVec<Val, Option<Slot>>;
 
 impl Interpreter {
@@ -105,7 +105,7 @@ impl Interpreter {
         Self::within(function, device, threads, &[])
     }
 
-    /// Prepares a function of which some inputs may be parts of something larger.
+    /// Prepares a function, some of whose inputs may be views of larger tensors.
     pub(crate) fn within(
         function: &Function,
         device: Device,
@@ -156,7 +156,7 @@ impl Interpreter {
         Ok(new)
     }
 
-    /// Notes after which step each value is dead; a value that no step needs is dead after itself.
+    /// Records after which step each value is dead; a value that no step needs is dead after its own step.
     fn bury(&mut self, function: &Function) {
         for (value, last) in function.last_uses().iter_enumerated() {
             let Some(last) = last else { continue };
@@ -167,17 +167,17 @@ impl Interpreter {
         }
     }
 
-    /// How many threads it may use.
+    /// The number of threads that it may use.
     pub(crate) fn threads(&self) -> i32 {
         self.threads
     }
 
-    /// For each result, whether it may be a part of something larger.
+    /// For each result, whether it may be a view of a larger tensor.
     pub(crate) fn parts(&self) -> Vec<bool> {
         self.results.iter().map(|(_, output)| output.part).collect()
     }
 
-    /// Its results, which may be views.
+    /// Runs the function; its results may be views.
     pub(crate) fn call(
         &self,
         args: impl Iterator<Item = Slot>,
@@ -231,9 +231,9 @@ impl Interpreter {
     }
 }
 
-/// The most elements of a tensor, and additions of a product, for which a second thread costs more than it brings:
-/// waking it takes some microseconds, and where other programs want the cores, milliseconds. libtorch divides element
-/// by element from here on, too.
+/// The most elements of a tensor, and the most additions of a product, for which a second thread costs more than it
+/// saves: waking it takes some microseconds, and if other programs use the cores, milliseconds. libtorch also divides
+/// element-wise operators from this size on.
 const FOR_ONE_THREAD: usize = 1 << 15;
 
 fn is_small(function: &Function) -> bool {
@@ -241,7 +241,8 @@ fn is_small(function: &Function) -> bool {
     function.values.iter_enumerated().all(|(at, def)| {
         let work = match &def.kind {
             Kind::Input | Kind::Const(_) => elements(at),
-            // For (m, k), (k, n) and (m, n), the root of the product is m k n; it is no less for other contractions.
+            // For (m, k), (k, n) and (m, n), the square root of the product is m k n; for other contractions it is at
+            // least the work.
             Kind::Apply { op: Op::MatMul | Op::Einsum(_), args } => {
                 let all = args.iter().fold(elements(at) as f64, |all, x| all * elements(*x) as f64);
                 all.sqrt() as usize
@@ -255,7 +256,8 @@ fn is_small(function: &Function) -> bool {
     })
 }
 
-/// For each value, whether its tensor may be a view of something larger: an index is, and what may be a view of one.
+/// For each value, whether its tensor may be a view of a larger one: an index is, and so is an operator that may return
+/// a view of such a value.
 fn parts(function: &Function, inputs: &[bool]) -> IndexVec<Val, bool> {
     let mut parts = IndexVec::filled(false, function.values.len());
     for (i, part) in inputs.iter().enumerate() {

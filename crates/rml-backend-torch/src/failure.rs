@@ -1,19 +1,19 @@
-//! libtorch's exceptions as failures of the contract.
+//! Converts libtorch's exceptions to failures of the contract.
 
 use rml_backend::Failure;
 use rml_base::codes::backend as codes;
 use tch::TchError;
 
-/// What libtorch and `tch` begin their messages with.
+/// The prefix of the messages of libtorch and `tch`.
 const PREFIX: &str = "Internal torch error: ";
 
-/// What stands before the reason where memory of the host ran out.
+/// The text before the reason if the memory of the host is exhausted.
 const ALLOCATOR: &str = "DefaultCPUAllocator: ";
 
-/// Fragments of the messages by which libtorch reports that memory ran out, on the host and on CUDA.
+/// Fragments of libtorch's messages that memory is exhausted, on the host and on CUDA.
 const MEMORY: [&str; 3] = ["can't allocate memory", "not enough memory", "out of memory"];
 
-/// The failure that an exception is: its first line, of kilobytes.
+/// The failure for an exception. Only the first line of the message is kept, since messages have kilobytes.
 pub(crate) fn failure(error: &TchError) -> Failure {
     let text = error.to_string();
     let text = text.strip_prefix(PREFIX).unwrap_or(&text);

@@ -1,5 +1,5 @@
-//! The code that needs `unsafe`: the exported function, the libraries for CUDA, tensors that several threads may hold,
-//! the maker of the processor, and the system's allocator.
+//! The code that needs `unsafe`: the exported function, the libraries for CUDA, tensors that several threads may share,
+//! the vendor of the processor, and the system's allocator.
 #![allow(unsafe_code)]
 
 use std::ffi::OsStr;
@@ -15,7 +15,7 @@ pub extern "C" fn rml_backend_api() -> *const Api {
     api(crate::open)
 }
 
-/// A tensor that is never written once it is in here.
+/// A tensor that is never written to while it is in this type.
 #[derive(Debug)]
 pub(crate) struct Shared(Tensor);
 
@@ -25,18 +25,18 @@ pub(crate) struct Shared(Tensor);
 unsafe impl Sync for Shared {}
 
 impl Shared {
-    /// Takes a tensor over; nobody writes to it from here on.
+    /// Takes ownership of a tensor, which must not be written to any more.
     pub(crate) fn new(tensor: Tensor) -> Self {
         Self(tensor)
     }
 
-    /// The tensor, to read.
+    /// The tensor, for reading.
     pub(crate) fn get(&self) -> &Tensor {
         &self.0
     }
 }
 
-/// Opens a library with all its symbols global, as libtorch's own libraries expect of each other; it stays open.
+/// Opens a library with global symbols, as libtorch's own libraries require of each other; it is never closed.
 pub(crate) fn open_global(file: &OsStr) -> Result<(), libloading::Error> {
     // SAFETY: the initialisers of libtorch's libraries register their kernels and may run at any time.
     let library = unsafe { Library::open(Some(file), RTLD_NOW | RTLD_GLOBAL) }?;
@@ -44,7 +44,7 @@ pub(crate) fn open_global(file: &OsStr) -> Result<(), libloading::Error> {
     Ok(())
 }
 
-/// A tensor on the host with those elements.
+/// A tensor on the host with these elements.
 pub(crate) fn tensor_of<T: Copy>(items: &[T], size: &[i64], kind: Kind) -> Result<Tensor, TchError> {
     let wanted: i64 = size.iter().product();
     assert_eq!(i64::try_from(items.len()), Ok(wanted), "elements fill the size");
@@ -54,7 +54,7 @@ pub(crate) fn tensor_of<T: Copy>(items: &[T], size: &[i64], kind: Kind) -> Resul
     Tensor::f_from_data_size(bytes, size, kind)
 }
 
-/// Whether this is an x86-64 processor that Intel did not make.
+/// Whether this is an x86-64 processor of another vendor than Intel.
 pub(crate) fn is_x86_of_others() -> bool {
     #[cfg(target_arch = "x86_64")]
     #[allow(unused_unsafe, reason = "newer compilers have the instruction as a safe function")]
@@ -67,9 +67,9 @@ pub(crate) fn is_x86_of_others() -> bool {
     false
 }
 
-/// Has the system's allocator keep up to 256 MB that were freed, and take blocks of up to 32 MB, the most that it
-/// allows, from there: else the tensors of each window are given back, and fetched page by page in the next one. Does
-/// nothing where the environment sets either.
+/// Makes the system's allocator keep up to 256 MB of freed memory, and allocate blocks of up to 32 MB, its maximum,
+/// from it. Otherwise the tensors of each window are returned to the system, and fetched page by page for the next
+/// window. Does nothing if the environment sets one of these values.
 pub(crate) fn keep_memory() {
     #[cfg(all(target_os = "linux", target_env = "gnu"))]
     {
@@ -81,7 +81,7 @@ pub(crate) fn keep_memory() {
             return;
         }
         for (_, setting, bytes) in settings {
-            // SAFETY: `mallopt` takes any numbers, and locks the allocator.
+            // SAFETY: `mallopt` accepts any numbers, and locks the allocator.
             unsafe { libc::mallopt(setting, bytes) };
         }
     }

@@ -5,15 +5,15 @@ use tch::{Device, Kind, TchError, Tensor};
 
 use crate::watch::Watch;
 
-/// Computes one operator of operands on the device; what may have no result is reported to the watch.
+/// Computes one operator from operands on the device. An operator that may fail reports to the watch.
 pub(crate) type Kernel = Box<dyn Fn(&[&Tensor], &mut Watch) -> Result<Tensor, TchError> + Send + Sync>;
 
-/// What is known about an operator before any call.
+/// The facts about an operator that are known before any call.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Context<'a> {
-    /// Where the tensors are.
+    /// The device of the tensors.
     pub(crate) device: Device,
-    /// How nums are stored.
+    /// The precision of nums.
     pub(crate) precision: Precision,
     /// The operands' types.
     pub(crate) args: &'a [&'a Type],
@@ -22,7 +22,7 @@ pub(crate) struct Context<'a> {
 }
 
 impl Context<'_> {
-    /// Whether the first operand is of ints.
+    /// Whether the first operand has ints as elements.
     pub(crate) fn is_int(&self) -> bool {
         self.args[0].dtype == DType::Int
     }
@@ -38,7 +38,7 @@ impl Context<'_> {
     }
 }
 
-/// How elements are stored.
+/// The libtorch kind of elements.
 pub(crate) fn kind(dtype: DType, precision: Precision) -> Kind {
     match (dtype, precision) {
         (DType::Bool, _) => Kind::Bool,
@@ -48,27 +48,27 @@ pub(crate) fn kind(dtype: DType, precision: Precision) -> Kind {
     }
 }
 
-/// A dimension, an axis or a position as libtorch has it.
+/// A dimension, an axis or a position as a libtorch integer.
 pub(crate) fn dim(n: usize) -> i64 {
     i64::try_from(n).unwrap_or(i64::MAX)
 }
 
-/// Dimensions as libtorch has them.
+/// Dimensions as libtorch integers.
 pub(crate) fn dims(dims: &[usize]) -> Vec<i64> {
     dims.iter().map(|&d| dim(d)).collect()
 }
 
-/// A shape as libtorch has it.
+/// A shape as libtorch integers.
 pub(crate) fn size(shape: &Shape) -> Vec<i64> {
     dims(shape.dims())
 }
 
-/// A kernel of one operand that nothing can happen to.
+/// A kernel of one operand that cannot fail.
 pub(crate) fn one(f: impl Fn(&Tensor) -> Result<Tensor, TchError> + Send + Sync + 'static) -> Kernel {
     Box::new(move |args, _| f(args[0]))
 }
 
-/// A kernel of two operands that nothing can happen to.
+/// A kernel of two operands that cannot fail.
 pub(crate) fn two(
     f: impl Fn(&Tensor, &Tensor) -> Result<Tensor, TchError> + Send + Sync + 'static,
 ) -> Kernel {

@@ -1,15 +1,15 @@
-//! The torch backend: a library loaded at run time. Empty without the feature `link`.
+//! The torch backend: a library loaded at run time. It is empty without the feature `link`.
 //!
-//! `open` gives a backend whose executables compute a function operator after operator on tensors of libtorch.
-//! Attributes, constants and the last use of each value are computed when a function is prepared; each operator gets a
-//! kernel then. Gradients are never tracked: adjoints are ordinary functions here.
+//! `open` returns a backend whose executables compute a function operator by operator on tensors of libtorch. Preparing
+//! a function computes its attributes and constants, finds the last use of each value, and chooses a kernel for each
+//! operator. Gradients are never tracked: adjoints are ordinary functions here.
 //!
-//! - Results are those of the reference evaluation, ints and truth values exactly; sums and products of numbers are
+//! - Results equal those of the reference evaluation, ints and truth values exactly; sums and products of numbers are
 //!   accumulated in libtorch's own order.
-//! - Operators that may fail are watched on the device (`Watch`): one truth value per call says whether the reference
+//! - Operators that may fail are watched on the device (`Watch`): one truth value per call tells whether the reference
 //!   has to compute the call again. Positions are clamped to their axis before libtorch sees them, and no int is
 //!   divided by 0.
-//! - Random numbers are drawn on the host, from key and tick, by the generator that all backends share.
+//! - Random numbers are drawn on the host, from key and tick, with the generator that all backends share.
 
 #[cfg(feature = "link")]
 mod backend;

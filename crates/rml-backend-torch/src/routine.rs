@@ -1,5 +1,5 @@
-//! Routines: functions one after the other, and loops, whose values stay tensors of libtorch until the end. Rows of a
-//! tensor are views of it while the routine runs. Operators that may fail are checked once, after the last step.
+//! Routines: sequences of functions and loops, whose values remain tensors of libtorch until the end. Rows of a tensor
+//! are views of it while the routine runs. Operators that may fail are checked once, after the last step.
 
 use std::fmt;
 
@@ -17,7 +17,7 @@ pub(crate) struct Prepared {
     device: Device,
     threads: i32,
     steps: Vec<Ready>,
-    /// For each step, the slots that nobody reads after it.
+    /// For each step, the slots that no later step reads.
     dead: Vec<Vec<Slot>>,
     slots: usize,
     results: Vec<(Slot, Output)>,
@@ -30,7 +30,7 @@ enum Ready {
 }
 
 impl Ready {
-    /// How many threads it may use.
+    /// The number of threads that it may use.
     fn threads(&self) -> i32 {
         match self {
             Ready::Call { function, .. } => function.threads(),
@@ -40,7 +40,7 @@ impl Ready {
     }
 }
 
-/// What a loop calls.
+/// The body of a loop.
 enum Inner {
     Function(Interpreter),
     Routine(Box<Prepared>),
@@ -68,7 +68,7 @@ impl Prepared {
         Self::within(routine, device, threads, &[])
     }
 
-    /// Prepares a routine of which some inputs may be parts of something larger.
+    /// Prepares a routine, some of whose inputs may be views of larger tensors.
     fn within(routine: &Routine, device: Device, threads: i32, parts: &[bool]) -> Result<Self, Failure> {
         let mut is_part = IndexVec::filled(false, routine.slots.len());
         for (i, part) in parts.iter().enumerate() {
@@ -84,7 +84,7 @@ impl Prepared {
                     (Ready::Call { function, args: args.clone(), out: *out }, *out, results)
                 }
                 Step::Loop(l) => {
-                    // What is carried comes from the body, too, and rows are parts.
+                    // Carried values also come from the body, and rows are views.
                     let whole = l.whole.iter().map(|slot| is_part[*slot]);
                     let given = std::iter::repeat_n(true, l.carried.len() + l.rows.len()).chain(whole);
                     let given: Vec<bool> = given.collect();
@@ -97,7 +97,7 @@ impl Prepared {
                         }
                     };
                     let mut results = body.parts();
-                    // What is kept is stacked in memory of its own.
+                    // Kept values are stacked in their own memory.
                     results.iter_mut().skip(l.carried.len()).for_each(|part| *part = false);
                     (Ready::Loop { shape: Box::new(l.clone()), body }, l.out, results)
                 }
@@ -107,7 +107,7 @@ impl Prepared {
             }
             steps.push(ready);
         }
-        // A routine of small functions alone is small.
+        // A routine that consists only of small functions is small.
         let threads = steps.iter().map(Ready::threads).max().unwrap_or(1);
         let output = |slot: &Slot| (*slot, Output { ty: routine.slots[*slot].clone(), part: is_part[*slot] });
         Ok(Self {
@@ -120,12 +120,12 @@ impl Prepared {
         })
     }
 
-    /// For each result, whether it may be a part of something larger.
+    /// For each result, whether it may be a view of a larger tensor.
     fn parts(&self) -> Vec<bool> {
         self.results.iter().map(|(_, output)| output.part).collect()
     }
 
-    /// Its results, which may be views.
+    /// Runs the routine; its results may be views.
     fn call(&self, args: Vec<Tensor>, watch: &mut Watch) -> Result<Vec<Tensor>, Failure> {
         let inputs = args.into_iter().map(Some).chain(std::iter::repeat_with(|| None));
         let mut slots: IndexVec<Slot, Option<Tensor>> = inputs.take(self.slots).collect();
@@ -146,7 +146,8 @@ impl Prepared {
     }
 }
 
-/// Runs a loop: the carried values after its last pass, then what is kept of each pass, stacked.
+/// Runs a loop. Returns the carried values after its last iteration, followed by the kept values of all iterations,
+/// stacked.
 fn turn(
     l: &Loop,
     body: &Inner,

@@ -1,4 +1,4 @@
-//! What the suite of all backends does not see: devices, copies, what is suspect and what is not, failures of libtorch.
+//! Cases that the common suite of backends does not cover: devices, copies, suspected errors, failures of libtorch.
 
 mod support;
 
@@ -95,7 +95,7 @@ fn numbers(dims: &[usize], seed: u32) -> Value {
     Value::new(Shape::new(dims), Data::F32((0..n).map(|_| next()).collect()))
 }
 
-/// The dimensions of an operand, and the order of axes in which it is transposed first, if it is.
+/// The dimensions of an operand, and the permutation by which it is transposed first, if any.
 type Operand<'a> = (&'a [usize], Option<&'a [usize]>);
 
 /// The product of two operands.
@@ -161,7 +161,7 @@ fn only_what_may_not_fit_is_suspect() {
             .unwrap()
             .same(&ints(&[-i64::MAX, 0]))
     );
-    // No remainder is too large.
+    // Remainders are never too large.
     assert!(
         of(Op::Binary(Binary::Mod), &[&ints(&[i64::MIN, 7]), &ints(&[-1, 0])]).unwrap().same(&ints(&[0, 7]))
     );
@@ -177,7 +177,7 @@ fn only_what_may_not_fit_is_suspect() {
 fn the_first_among_equals_is_found_in_large_tensors() {
     let (rows, n) = (7, 40_000);
     let x = Type::new(DType::Num, &[rows, n]);
-    // 2 at many places, the first of which are 3000, 3001, ..
+    // 2 at many positions, starting from 3000, 3001, ..
     let at = |i: usize| if i % n >= 3000 + i / n && (i % n - i / n).is_multiple_of(1000) { 2.0 } else { 1.0 };
     let value = Value::new(x.shape.clone(), Data::F64((0..rows * n).map(at).collect()));
     for (op, axis) in
@@ -215,7 +215,7 @@ fn an_exception_is_a_failure_of_one_line_that_names_the_operator() {
     let ty = Type::new(DType::Num, &[2, 2]);
     let f = apply(Op::MatMul, &[ty.clone(), ty], Precision::F32);
     let executable = torch().prepare(&f).unwrap();
-    // Arguments of another type than the function's, which the contract rules out.
+    // Arguments of another type than the function's, which the contract forbids.
     let wrong = Value::zeros(&Type::new(DType::Num, &[3, 3]), Precision::F32);
     let right = Value::zeros(&Type::new(DType::Num, &[2, 2]), Precision::F32);
     let failure = executable.run(vec![wrong.into(), right.clone().into()]).unwrap_err();

@@ -1,4 +1,4 @@
-//! The library as a program opens it.
+//! The library, opened as a program opens it.
 
 mod support;
 
@@ -11,7 +11,7 @@ use rml_ir::op::{Op, Unary};
 use rml_ir::{DType, Precision, Type, Value};
 use support::{apply, call};
 
-/// Beside this test, where cargo has built it.
+/// The library that cargo built beside this test.
 fn library() -> PathBuf {
     let test = std::env::current_exe().expect("a test is a file");
     let name = "librml_backend_torch.so";

@@ -1,4 +1,4 @@
-//! Memory: calls leave nothing behind, and a small result does not keep a large tensor.
+//! Memory: calls leak nothing, and a small result does not keep a large tensor alive.
 
 mod support;
 
@@ -13,16 +13,16 @@ use support::torch;
 /// Tests that measure run one after the other.
 static ALONE: Mutex<()> = Mutex::new(());
 
-/// What this process has in memory, in MiB.
+/// The resident memory of this process, in MiB.
 fn resident() -> usize {
     let pages = std::fs::read_to_string("/proc/self/statm").expect("Linux");
     let pages: usize = pages.split(' ').nth(1).and_then(|n| n.parse().ok()).expect("a number");
     (pages * 4096) >> 20
 }
 
-/// Whether this process gives each large block of memory back to the system when it is freed. If not, runs that test in
-/// one that does: elsewhere the system's allocator may put a small tensor into the place of a large one that was freed,
-/// and so keep it from the next.
+/// Whether this process returns each large block of memory to the system when it is freed. If not, runs this test in a
+/// process that does: otherwise the allocator may place a small tensor in the freed memory of a large one, so that the
+/// next large tensor cannot use it.
 fn gives_back(test: &str) -> bool {
     const VARIABLE: &str = "MALLOC_MMAP_THRESHOLD_";
     if std::env::var_os(VARIABLE).is_some() {
@@ -65,7 +65,7 @@ fn a_hundred_thousand_calls_leave_nothing_behind() {
     let resident_x = Held::Device(torch.upload(&x).unwrap());
     let run = |i: i64| {
         let x = if i % 2 == 0 { resident_x.clone() } else { x.clone().into() };
-        // Every eleventh position is outside.
+        // Every eleventh position is out of range.
         let outcome = executable.run(vec![x, Value::Int(i % 11 * 7).into()]).unwrap();
         assert_eq!(matches!(outcome, Outcome::Suspect), i % 11 * 7 > 63);
     };
@@ -73,7 +73,7 @@ fn a_hundred_thousand_calls_leave_nothing_behind() {
     let before = resident();
     (0..100_000).for_each(run);
     let grown = resident().saturating_sub(before);
-    // One tensor of 1 KiB a call would make 100 MiB.
+    // A leak of one tensor of 1 KiB per call would be 100 MiB.
     assert!(grown < 16, "{grown} MiB more");
 }
 
@@ -98,7 +98,8 @@ fn a_part_does_not_keep_the_whole() {
     keeps_little(&*executable, &[x]);
 }
 
-/// Rows that a loop sees, and what a function cuts out of them, are views until the routine ends.
+/// A routine in which the rows of a loop, and the slices that a function cuts from them, are views until the routine
+/// ends.
 const ROUTINE: &str = "routine f32 \"part\"
 s0 input num [1024, 1024]
 s1 input num [1024]
@@ -140,7 +141,7 @@ fn a_row_of_a_routine_does_not_keep_the_whole() {
     keeps_little(&*executable, &[whole, row]);
 }
 
-/// The results of a hundred calls together take less than a MiB each.
+/// Checks that the results of a hundred calls take less than a MiB each on average.
 fn keeps_little(executable: &dyn Executable, args: &[Held]) {
     let call = || match executable.run(args.to_vec()).unwrap() {
         Outcome::Done(results) => results,
@@ -149,7 +150,7 @@ fn keeps_little(executable: &dyn Executable, args: &[Held]) {
     let warm = call();
     let before = resident();
     let kept: Vec<Vec<Held>> = (0..100).map(|_| call()).collect();
-    // The whole has 4 MiB, the part 4 KiB.
+    // The whole tensor has 4 MiB, the part 4 KiB.
     let grown = resident().saturating_sub(before);
     assert!(grown < 100, "{grown} MiB more");
     assert!(kept.iter().all(|results| results[0].ty() == warm[0].ty()));

@@ -10,7 +10,7 @@ use rml_ir::{DType, Data, Precision, Type, Value};
 use crate::error::said;
 use crate::ffi::{Client, Element, Tensor};
 
-/// A tensor; one without elements stays on the host.
+/// A tensor; a tensor without elements stays on the host.
 pub(crate) struct Stored {
     ty: Type,
     precision: Precision,
@@ -60,12 +60,12 @@ pub(crate) fn truth(tensor: &Tensor) -> Result<bool, Failure> {
 }
 
 impl Stored {
-    /// A result of a call.
+    /// A buffer with a result of a call.
     pub(crate) fn on_device(ty: Type, precision: Precision, tensor: Tensor) -> Self {
         Self { ty, precision, storage: Storage::Device(tensor) }
     }
 
-    /// A copy of a value.
+    /// A buffer with a copy of a value.
     pub(crate) fn of(client: &Arc<Client>, value: &Value) -> Result<Self, Failure> {
         let ty = value.ty();
         let storage = if ty.shape.is_empty() {
@@ -76,7 +76,7 @@ impl Stored {
         Ok(Self { ty, precision: value.precision(), storage })
     }
 
-    /// Where it is on the device, if it has elements.
+    /// The tensor on the device, if it has elements.
     pub(crate) fn device(&self) -> Option<&Tensor> {
         match &self.storage {
             Storage::Device(buffer) => Some(buffer),

@@ -18,20 +18,20 @@ use crate::ffi::{self, Client};
 use crate::programs::Programs;
 use crate::routine;
 
-/// The crate and the library that it calls.
+/// The version of the library that this crate calls.
 const VERSION: &str = "XLA of TensorFlow 2.21.0";
 
-/// The variable that names the plugin for CUDA devices.
+/// The environment variable that names the plugin for CUDA devices.
 const CUDA_PLUGIN: &str = "RML_XLA_CUDA_PLUGIN";
 
-/// The file of that plugin.
+/// The file name of this plugin.
 const CUDA_FILE: &str = "xla_cuda_plugin.so";
 
-/// The variables of XLA for its flags, and for the number of threads of its pool.
+/// The environment variables of XLA for its flags, and for the number of threads of its pool.
 const FLAGS: &str = "XLA_FLAGS";
 const THREADS: &str = "PJRT_NPROC";
 
-/// The flag for minima and maxima that are NaN where an operand is.
+/// The flag that makes minima and maxima NaN if an operand is NaN.
 const KEEP_NAN: &str = "--xla_cpu_enable_fast_min_max=false";
 
 /// The backend of one device.
@@ -52,7 +52,8 @@ pub(crate) fn open(options: &Options) -> Result<Arc<dyn Backend>, Failure> {
     Ok(Arc::new(Xla(Arc::new(Device::new(client, wanted.to_owned(), programs)))))
 }
 
-/// What compiled programs depend on beside their text and the device: the library, its flags and its number of threads.
+/// The dependencies of compiled programs besides their text and the device: the library, its flags and its number of
+/// threads.
 fn settings() -> String {
     let variable = |name| std::env::var(name).unwrap_or_default();
     let threads = match variable(THREADS) {
@@ -64,8 +65,8 @@ fn settings() -> String {
     format!("{VERSION}\n{}\n{threads}", variable(FLAGS))
 }
 
-/// Opens the cpu. The compiler is told to keep NaN in minima and maxima, which it does not by itself; it reads its
-/// flags once.
+/// Opens the CPU. The compiler is told to keep NaN in minima and maxima, which is not its default; it reads its flags
+/// once.
 fn cpu(threads: Option<usize>) -> Result<Client, Failure> {
     let given = std::env::var(FLAGS).unwrap_or_default();
     if !given.contains(KEEP_NAN) {
@@ -89,7 +90,7 @@ fn no_device(wanted: &str, why: &str) -> Failure {
     Failure::new(codes::NO_DEVICE, format!("xla finds no device `{wanted}`: {why}"))
 }
 
-/// The plugin for CUDA devices: the one that the environment names, or one beside this library.
+/// The plugin for CUDA devices: the file that the environment names, or a file beside this library.
 fn cuda_plugin() -> Option<PathBuf> {
     if let Some(named) = std::env::var_os(CUDA_PLUGIN) {
         return Some(PathBuf::from(named));
@@ -99,7 +100,7 @@ fn cuda_plugin() -> Option<PathBuf> {
     [folder.join(CUDA_FILE), folder.join("lib").join(CUDA_FILE)].into_iter().find(|file| file.exists())
 }
 
-/// Opens that CUDA device alone, without taking its memory beforehand.
+/// Opens only this CUDA device, without allocating its memory in advance.
 fn cuda(number: i64) -> Result<Client, Failure> {
     let wanted = format!("cuda:{number}");
     let help = format!(
@@ -120,7 +121,7 @@ fn cuda(number: i64) -> Result<Client, Failure> {
     })
 }
 
-/// How many CUDA devices there are; 0 without the plugin for them.
+/// The number of CUDA devices; 0 without the plugin for them.
 fn cuda_count() -> usize {
     let plugin = cuda_plugin().filter(|plugin| plugin.exists());
     plugin.and_then(|plugin| Client::plugin(&plugin, None).ok()).map_or(0, |client| client.devices())

@@ -1,4 +1,4 @@
-//! From tensor functions to programs of a device.
+//! Compiles tensor functions to programs of a device.
 
 use std::fmt;
 
@@ -13,9 +13,9 @@ use rml_stablehlo::{Arg, Lowered, lower};
 pub(crate) struct Compiled {
     pub(crate) function: Function,
     pub(crate) lowered: Lowered,
-    /// `None` where nothing is left to compute.
+    /// The program; `None` if nothing remains to be computed.
     pub(crate) program: Option<Program>,
-    /// For each parameter that is a constant, its place on the device.
+    /// For each parameter that is a constant, its tensor on the device.
     pub(crate) constants: Vec<Option<Tensor>>,
 }
 

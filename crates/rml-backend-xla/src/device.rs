@@ -1,4 +1,4 @@
-//! State that all functions on a device share.
+//! The state that all functions on a device share.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -10,7 +10,7 @@ use crate::compile::Compiled;
 use crate::ffi::{Client, Program};
 use crate::programs::Programs;
 
-/// How many programs of routines are kept: those that were asked for last.
+/// The most programs of routines that are kept; those that were used last are kept.
 const KEPT: usize = 256;
 
 /// One device.
@@ -20,7 +20,7 @@ pub(crate) struct Device {
     pub(crate) programs: Programs,
     /// Functions by their text.
     pub(crate) functions: Mutex<BTreeMap<String, Arc<Compiled>>>,
-    /// The programs of routines by their text; the one that was asked for last stands last.
+    /// The programs of routines by their text, in the order of their last use.
     routines: Mutex<Vec<(String, Arc<Program>)>>,
 }
 
@@ -35,7 +35,7 @@ impl Device {
         Self { client, name, programs, functions: Mutex::default(), routines: Mutex::default() }
     }
 
-    /// The program of a routine's text, loaded or compiled where it is not kept.
+    /// The program for the text of a routine; it is loaded or compiled if it is not kept.
     pub(crate) fn routine(&self, text: &str) -> Result<Arc<Program>, Failure> {
         let mut routines = self.routines.lock().unwrap_or_else(PoisonError::into_inner);
         let found = match routines.iter().position(|(known, _)| known == text) {

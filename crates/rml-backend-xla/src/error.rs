@@ -3,7 +3,7 @@
 use rml_backend::Failure;
 use rml_base::codes::backend as codes;
 
-/// What the library said as a failure, cut to one line of a bearable length.
+/// A message of the library as a failure, shortened to one line.
 pub(crate) fn said(text: &str) -> Failure {
     let line: String = text.lines().next().unwrap_or_default().trim().chars().take(300).collect();
     let line = line.trim_end_matches('.');

@@ -1,4 +1,4 @@
-//! Calls.
+//! Calls of prepared functions.
 
 use std::sync::Arc;
 
@@ -24,7 +24,7 @@ pub(crate) struct Ready {
 pub(crate) enum Passed<'a> {
     /// Made for this call.
     Own(Tensor),
-    /// Of an owner that keeps it.
+    /// Owned by someone else, who keeps it.
     Kept(&'a Tensor),
 }
 
@@ -42,14 +42,14 @@ impl Ready {
         Self { device, compiled }
     }
 
-    /// What the host draws before the call; `None` where it may have no result.
+    /// The values that the host draws before the call; `None` if a draw may fail.
     fn draw(&self, args: &[Held]) -> Result<Option<Vec<Value>>, Failure> {
         let drawn = &self.compiled.lowered.drawn;
         let inputs = drawn.inputs().iter().map(|x| args[x.index()].to_host()).collect::<Result<_, _>>()?;
         Ok(drawn.compute(&self.compiled.function, inputs).ok())
     }
 
-    /// Runs the program; its results in order.
+    /// Runs the program, and returns its results in order.
     fn execute(&self, program: &Program, args: &[Held], drawn: &[Value]) -> Result<Vec<Tensor>, Failure> {
         let lowered = &self.compiled.lowered;
         let mut drawn = drawn.iter();
@@ -77,7 +77,7 @@ pub(crate) fn pass<'a>(device: &Device, arg: &'a Held) -> Result<Passed<'a>, Fai
     Ok(Passed::Kept(present(stored.device())?))
 }
 
-/// What the plan of a call promises.
+/// A value that must exist according to the plan of a call.
 pub(crate) fn present<T>(found: Option<T>) -> Result<T, Failure> {
     found.ok_or_else(|| Failure::call("a call of xla does not fit its function"))
 }

@@ -1,7 +1,7 @@
 //! The XLA backend: a library loaded at run time.
 //!
-//! Tensor functions become StableHLO text by `rml-stablehlo`. Everything else needs the feature `link`: it compiles the
-//! text with XLA's compiler, runs it through PJRT, and exports the C functions of [`rml_backend::plugin`].
+//! `rml-stablehlo` turns tensor functions into StableHLO text. All other parts need the feature `link`: they compile
+//! the text with XLA's compiler, run it through PJRT, and export the C functions of [`rml_backend::plugin`].
 
 #[cfg(feature = "link")]
 mod buffer;

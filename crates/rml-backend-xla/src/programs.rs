@@ -1,4 +1,4 @@
-//! Compiling, and the files of compiled programs.
+//! Compiles programs, and stores compiled programs in files.
 
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -12,19 +12,19 @@ use rml_files::Kept;
 use crate::error::said;
 use crate::ffi::{Client, Program};
 
-/// How many files of programs there are at most.
+/// The most files of programs.
 const MOST: usize = 256;
 
-/// What compiles for a device.
+/// The compiler for a device.
 pub(crate) struct Programs {
     pub(crate) client: Arc<Client>,
-    /// Where compiled programs are kept, and what the keys of this device begin with.
+    /// The folder of compiled programs, and the prefix of the keys of this device.
     kept: Option<(Kept, Vec<u8>)>,
     done: Mutex<Compiled>,
 }
 
 impl Programs {
-    /// Keeps programs in that folder; `settings` are everything that they depend on beside their text and the device.
+    /// Keeps programs in this folder; `settings` are all dependencies of programs besides their text and the device.
     pub(crate) fn new(client: Arc<Client>, folder: Option<&Path>, settings: &str) -> Self {
         let mut done = Compiled::default();
         let kept = folder.and_then(|folder| match client.platform() {
@@ -40,7 +40,7 @@ impl Programs {
         Self { client, kept, done: Mutex::new(done) }
     }
 
-    /// What was done so far.
+    /// What has been compiled and loaded so far.
     pub(crate) fn done(&self) -> Compiled {
         self.done.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
@@ -56,7 +56,7 @@ impl Programs {
         Ok(program)
     }
 
-    /// The program of a window, which is refused before it runs if the device has too little memory for it.
+    /// The program of a window. It is refused before it runs if the device has too little memory for it.
     pub(crate) fn window(&self, text: &str) -> Result<Program, Failure> {
         let program = self.load_or_compile(text)?;
         match (program.needs(), self.client.memory()) {
@@ -65,7 +65,7 @@ impl Programs {
         }
     }
 
-    /// The program of a text out of its file; compiled, and kept in a file, where there is none that can be used.
+    /// The program of a text: loaded from its file, or else compiled and stored in a file.
     fn load_or_compile(&self, text: &str) -> Result<Program, Failure> {
         let Some((kept, head)) = &self.kept else { return self.compile(text) };
         let key = [&head[..], text.as_bytes()].concat();
@@ -93,7 +93,7 @@ impl Programs {
     }
 }
 
-/// A window that takes more memory than the device has.
+/// The failure of a window that takes more memory than the device has.
 fn too_large(needs: u64, has: u64) -> Failure {
     let (needs, has) = (size(needs), size(has));
     let what = format!("a window takes {needs} of the device's memory, which has {has}");

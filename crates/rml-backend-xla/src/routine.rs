@@ -1,4 +1,4 @@
-//! Routines as one program each.
+//! Routines, each as a single program.
 
 use std::fmt;
 use std::sync::Arc;

@@ -1,5 +1,5 @@
-//! What calls do beside computing: buffers that stay or are given away, results that are arguments, draws, suspicion,
-//! memory.
+//! Effects of calls besides computing: buffers that are kept or donated, results that are arguments, draws, suspected
+//! errors, memory.
 
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
@@ -173,7 +173,7 @@ fn resident() -> usize {
     4096 * text.split_whitespace().nth(1).unwrap().parse::<usize>().unwrap()
 }
 
-/// How much memory grows over that many calls, of which the first tenth does not count.
+/// How much memory grows over this many calls; the first tenth does not count.
 fn growth(f: &Function, calls: usize) -> usize {
     let backend = backend();
     let executable = backend.prepare(f).unwrap();
@@ -193,8 +193,8 @@ fn growth(f: &Function, calls: usize) -> usize {
 #[test]
 fn calls_leave_no_memory_behind() {
     let _alone = alone();
-    // A leak of one tensor of 4 MiB a call would be 720 MiB, one of a scalar's buffer object (some 200 bytes) 2 MB for
-    // each of its four buffers.
+    // A leak of one tensor of 4 MiB per call would be 720 MiB; a leak of a scalar's buffer object (some 200 bytes)
+    // would be 2 MB for each of its four buffers.
     assert!(growth(&arithmetic(&num(&[1 << 20])), 200) < 64 << 20);
     assert!(growth(&arithmetic(&num(&[])), 10_000) < 4 << 20);
 }

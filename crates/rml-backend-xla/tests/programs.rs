@@ -1,4 +1,4 @@
-//! Compiled programs kept in a folder, from one opening of the backend to the next.
+//! Compiled programs in a folder are reused when the backend is opened again.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
@@ -45,7 +45,7 @@ result s3
 result s5
 ";
 
-/// The bits of the results of that routine, and what was compiled for it.
+/// The bits of the results of the routine, and the programs compiled for it.
 fn run(backend: &dyn Backend) -> (Vec<u32>, Compiled) {
     let routine = routine::parse(TEXT).unwrap();
     routine::verify(&routine).unwrap();
@@ -91,7 +91,7 @@ fn a_program_is_compiled_once_for_several_processes_and_has_the_same_bits() {
     }
 }
 
-/// Another number of threads is another program.
+/// A program for another number of threads is a different program.
 #[test]
 fn a_program_for_other_settings_is_another_one() {
     let folder = tempfile::tempdir().unwrap();
@@ -108,7 +108,7 @@ fn a_file_that_is_no_program_is_replaced() {
     let (bits, _) = run(&*open(Some(folder.path()), 1));
     let file = files(folder.path()).remove(0);
     let whole = std::fs::read(&file).unwrap();
-    // The key stands after a mark, a hash and its length.
+    // The key follows a mark, a hash and its length.
     let length = usize::try_from(u64::from_le_bytes(whole[24..32].try_into().unwrap())).unwrap();
     let key = &whole[32..32 + length];
     let of_another_kind = || Kept::new(folder.path(), 9).put(key, b"no program").unwrap();

@@ -5,14 +5,14 @@ use tch::{Kind, TchError, Tensor};
 use crate::kernel::Kernel;
 use crate::watch::Watch;
 
-/// How libtorch computes something, whatever the kind of the elements.
+/// A computation with libtorch that works for elements of any kind.
 type Formula = fn(&[&Tensor]) -> Result<Tensor, TchError>;
 
 fn doubles(x: &[&Tensor]) -> Result<Vec<Tensor>, TchError> {
     x.iter().map(|x| x.f_totype(Kind::Double)).collect()
 }
 
-/// An operator of ints whose result fits where the same formula in double precision says that it is small.
+/// An operator on ints whose result does not overflow if the same formula in double precision has a small result.
 pub(super) fn watched(f: Formula) -> Kernel {
     Box::new(move |x, watch| {
         let image = doubles(x)?;
@@ -21,7 +21,7 @@ pub(super) fn watched(f: Formula) -> Kernel {
     })
 }
 
-/// Watches sums of ints, which `f` adds up: no partial sum is larger than the sum of magnitudes.
+/// Watches sums of ints that `f` adds up: no partial sum exceeds the sum of magnitudes.
 pub(super) fn sums_fit(
     x: &Tensor,
     f: impl Fn(&Tensor) -> Result<Tensor, TchError>,
@@ -38,14 +38,14 @@ pub(super) fn watched_sum(f: impl Fn(&Tensor) -> Result<Tensor, TchError> + Send
     })
 }
 
-/// The divisor with 1 in the place of 0, by which libtorch refuses to divide, and of -1, by which the smallest int
-/// cannot be divided; and where they were.
+/// The divisor with 1 in place of 0, by which libtorch refuses to divide, and of -1, by which the smallest int cannot
+/// be divided; and the masks of both.
 fn harmless(divisor: &Tensor) -> Result<[Tensor; 3], TchError> {
     let (zero, minus) = (divisor.f_eq(0_i64)?, divisor.f_eq(-1_i64)?);
     Ok([divisor.f_masked_fill(&zero.f_logical_or(&minus)?, 1_i64)?, zero, minus])
 }
 
-/// The quotient, truncated toward zero; 0 for a zero divisor. The smallest int has no negative.
+/// The quotient, truncated toward zero; 0 for a zero divisor. The negative of the smallest int overflows.
 pub(super) fn int_div() -> Kernel {
     Box::new(|x, watch| {
         watch.all(&x[0].f_ne(i64::MIN)?)?;
@@ -61,10 +61,10 @@ pub(super) fn int_mod(a: &Tensor, b: &Tensor) -> Result<Tensor, TchError> {
     a.f_where_self(&zero, &a.f_remainder_tensor(&divisor)?)
 }
 
-/// The remainder of nums with the sign of the divisor, also where it is 0.
+/// The remainder of nums with the sign of the divisor, also if it is 0.
 pub(super) fn num_mod(a: &Tensor, b: &Tensor) -> Result<Tensor, TchError> {
-    // libtorch's remainder of a huge quotient is NaN. That by a multiple of the divisor has the same remainder, and an
-    // infinite multiple changes nothing.
+    // libtorch's remainder is NaN if the quotient is huge. The remainder by a multiple of the divisor has the same
+    // remainder, and an infinite multiple changes nothing.
     let scale = if a.kind() == Kind::Double { 2_f64.powi(900) } else { 2_f64.powi(100) };
     let far = b.f_mul_scalar(scale)?;
     let rest = a.f_fmod_tensor(&far.f_mul_scalar(scale)?)?.f_fmod_tensor(&far)?.f_fmod_tensor(b)?;

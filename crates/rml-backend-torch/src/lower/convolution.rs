@@ -1,8 +1,7 @@
 //! Convolutions and their two transposes.
 //!
-//! The table's layout is `x [b.., n.., c]`, `kernel [k.., c / groups, f]`; libtorch's is `[b, c, n..]` and
-//! `[f, c / groups, k..]`. An axis in the other order is a view. Nothing is rounded to fewer bits than the precision
-//! has.
+//! The layout of the operators is `x [b.., n.., c]`, `kernel [k.., c / groups, f]`; libtorch's is `[b, c, n..]` and
+//! `[f, c / groups, k..]`. Reordering axes gives a view. Nothing is rounded to fewer bits than the precision has.
 
 use rml_ir::Shape;
 use rml_ir::op::Conv;
@@ -11,7 +10,7 @@ use tch::{TchError, Tensor};
 use super::windows::{Along, batched, padded, windows};
 use crate::kernel::{Context, Kernel, dim, size, two};
 
-/// A convolution of shapes that are known.
+/// A convolution with known shapes.
 struct Geometry {
     axes: Vec<Along>,
     groups: i64,
@@ -45,7 +44,7 @@ impl Geometry {
         self.axes.len()
     }
 
-    /// Whether there is nothing to add up, or nowhere to put it; libtorch refuses some of these cases.
+    /// Whether there is nothing to add up, or the result has no elements; libtorch refuses some of these cases.
     fn is_empty(&self) -> bool {
         [&self.x, &self.out, &self.kernel].into_iter().any(|dims| dims.contains(&0))
     }
@@ -67,7 +66,7 @@ impl Geometry {
         kernel.f_permute(&perm)
     }
 
-    /// libtorch's convolution, or its transpose, without padding; always by the same algorithm and in full precision.
+    /// libtorch's convolution, or its transpose, without padding; always with the same algorithm and in full precision.
     fn convolution(&self, x: &Tensor, weight: &Tensor, more: Option<&[i64]>) -> Result<Tensor, TchError> {
         let strides: Vec<i64> = self.axes.iter().map(|along| along.stride).collect();
         let dilations: Vec<i64> = self.axes.iter().map(|along| along.dilation).collect();
@@ -98,7 +97,7 @@ impl Geometry {
 
     fn transpose(&self, d: &Tensor, kernel: &Tensor) -> Result<Tensor, TchError> {
         let d = self.channels_first(&d.f_reshape(&self.out)?)?;
-        // What the last window leaves over at the end of the padded axis.
+        // The elements at the end of the padded axis that no window covers.
         let over = |(i, along): (usize, &Along)| {
             let reached = (self.out[i + 1] - 1) * along.stride + (along.size - 1) * along.dilation + 1;
             self.x[i + 1] + along.pad[0] + along.pad[1] - reached
@@ -129,13 +128,13 @@ impl Geometry {
     }
 }
 
-/// A kernel for a convolution of nothing.
+/// A kernel for a convolution without work.
 fn zeros(cx: &Context<'_>) -> Kernel {
     let (size, options) = (cx.size(), cx.options());
     Box::new(move |_, _| Tensor::f_zeros(&size, options))
 }
 
-/// `x` with `kernel`.
+/// The convolution of `x` with `kernel`.
 pub(super) fn forward(conv: &Conv, cx: &Context<'_>) -> Kernel {
     let geometry = Geometry::new(conv, &cx.args[0].shape, &cx.args[1].shape, &cx.ty.shape);
     let size = cx.size();
@@ -145,7 +144,7 @@ pub(super) fn forward(conv: &Conv, cx: &Context<'_>) -> Kernel {
     two(move |x, kernel| geometry.forward(x, kernel)?.f_reshape(&size))
 }
 
-/// The transpose in `x`, of the result's gradient and the kernel.
+/// The transpose in `x`, from the result's gradient and the kernel.
 pub(super) fn transpose(conv: &Conv, cx: &Context<'_>) -> Kernel {
     let geometry = Geometry::new(conv, &cx.ty.shape, &cx.args[1].shape, &cx.args[0].shape);
     let size = cx.size();
@@ -155,7 +154,7 @@ pub(super) fn transpose(conv: &Conv, cx: &Context<'_>) -> Kernel {
     two(move |d, kernel| geometry.transpose(d, kernel)?.f_reshape(&size))
 }
 
-/// The transpose in `kernel`, of `x` and the result's gradient.
+/// The transpose in `kernel`, from `x` and the result's gradient.
 pub(super) fn kernel(conv: &Conv, cx: &Context<'_>) -> Kernel {
     let geometry = Geometry::new(conv, &cx.args[0].shape, &cx.ty.shape, &cx.args[1].shape);
     if geometry.is_empty() {

@@ -1,10 +1,10 @@
-//! Fourier transforms of rows. libtorch's refuse to transform no rows.
+//! Fourier transforms of rows. libtorch's functions fail if there are no rows.
 
 use tch::{TchError, Tensor};
 
 use crate::kernel::{Kernel, dim, one};
 
-/// Zeros of a shape that begins as that of `x` does, without its last `dropped` axes.
+/// Zeros whose shape is that of `x` without its last `dropped` axes, followed by `last`.
 fn nothing(x: &Tensor, dropped: usize, last: &[i64]) -> Result<Tensor, TchError> {
     let size = x.size();
     let size: Vec<i64> = size[..size.len() - dropped].iter().chain(last).copied().collect();

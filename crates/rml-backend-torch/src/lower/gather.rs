@@ -1,5 +1,5 @@
-//! Entries at positions from the data. libtorch sees only positions inside the axis; if one had to be clamped, the
-//! reference computes the call.
+//! Operators with integer positions that are data. libtorch sees only positions inside the axis; if a position had to
+//! be clamped, the reference computes the call.
 
 use rml_ir::{DType, Shape};
 use tch::{Kind, TchError, Tensor};
@@ -8,14 +8,14 @@ use super::arithmetic::sums_fit;
 use crate::kernel::{Context, Kernel, dim, dims};
 use crate::watch::Watch;
 
-/// The positions, in an axis of `n > 0`.
+/// The positions, clamped to an axis of `n > 0`.
 fn inside(positions: &Tensor, n: i64, watch: &mut Watch) -> Result<Tensor, TchError> {
     let clamped = positions.f_clamp(0, n - 1)?;
     watch.all(&clamped.f_eq_tensor(positions)?)?;
     Ok(clamped)
 }
 
-/// A kernel for an axis without positions: zeros, with a result only where nothing is asked for.
+/// A kernel for an axis of length 0: zeros; it fails if any position is requested.
 fn of_nothing(asked: usize, cx: &Context<'_>) -> Kernel {
     let (size, options) = (cx.size(), cx.options());
     Box::new(move |_, watch| {
@@ -68,7 +68,7 @@ pub(super) fn scatter_add(shape: &Shape, axis: usize, cx: &Context<'_>) -> Kerne
         }
         let mut out = Tensor::f_zeros(&size, options)?;
         let positions = inside(x[0], n, watch)?.f_reshape(-1)?;
-        // Accumulation by `index_put_` is in a fixed order on every device.
+        // Accumulation by `index_put_` has a fixed order on every device.
         let mut index: Vec<Option<&Tensor>> = vec![None; axis];
         index.push(Some(&positions));
         let _itself = out.f_index_put_(&index, &x[1].f_reshape(&flat)?, true)?;

@@ -7,53 +7,53 @@ use tch::{Kind, TchError, Tensor};
 use crate::ffi::Shared;
 use crate::kernel::{Context, Kernel, dim, dims, one};
 
-/// Axes in another order.
+/// Permutes axes.
 pub(super) fn transpose(perm: &[usize]) -> Kernel {
     let perm = dims(perm);
     one(move |x| x.f_permute(&perm))
 }
 
-/// The same elements under the result's shape.
+/// The same elements in the result's shape.
 pub(super) fn reshape(cx: &Context<'_>) -> Kernel {
     let size = cx.size();
     one(move |x| x.f_reshape(&size))
 }
 
-/// Repeated to the result's shape.
+/// Repeats the operand to the result's shape.
 pub(super) fn broadcast(cx: &Context<'_>) -> Kernel {
     let size = cx.size();
     one(move |x| x.f_expand(&size, false))
 }
 
-/// Joined along an axis.
+/// Joins operands along an axis.
 pub(super) fn concat(axis: usize) -> Kernel {
     let axis = dim(axis);
     Box::new(move |x, _| Tensor::f_cat(x, axis))
 }
 
-/// Stacked along a new axis.
+/// Stacks operands along a new axis.
 pub(super) fn stack(axis: usize) -> Kernel {
     let axis = dim(axis);
     Box::new(move |x, _| Tensor::f_stack(x, axis))
 }
 
-/// One part of an index, on an axis of what is left of the operand.
+/// One step of an index, on an axis of the result of the previous steps.
 #[derive(Clone, Copy)]
 enum Cut {
-    /// Picks a position and drops the axis.
+    /// Selects a position and drops the axis.
     At { axis: i64, position: i64 },
-    /// Picks positions a step apart, in ascending order.
+    /// Selects positions a step apart, in ascending order.
     Slice { axis: i64, start: i64, end: i64, step: i64 },
 }
 
-/// An index: what is cut one after the other, and the axes of the result that are picked backwards.
+/// An index: the steps to apply in order, and the axes of the result to reverse.
 struct Cuts {
     cuts: Vec<Cut>,
     backwards: Vec<i64>,
 }
 
 impl Cuts {
-    /// An index of an operand of that shape.
+    /// An index of an operand with this shape.
     fn new(items: &[AxisIndex], shape: &Shape) -> Cuts {
         let mut new = Cuts { cuts: Vec::new(), backwards: Vec::new() };
         let mut axis = 0;
@@ -82,7 +82,7 @@ impl Cuts {
         new
     }
 
-    /// The part of `x`, as a view, with every axis ascending.
+    /// The selected part of `x`, as a view, with every axis ascending.
     fn view(&self, x: &Tensor) -> Result<Tensor, TchError> {
         self.cuts.iter().try_fold(x.shallow_clone(), |x, cut| match *cut {
             Cut::At { axis, position } => x.f_select(axis, position),
@@ -90,7 +90,7 @@ impl Cuts {
         })
     }
 
-    /// Turns the axes round that are picked backwards.
+    /// Reverses the axes that are selected backward.
     fn turned(&self, x: Tensor) -> Result<Tensor, TchError> {
         if self.backwards.is_empty() { Ok(x) } else { x.f_flip(&self.backwards) }
     }
@@ -102,7 +102,7 @@ pub(super) fn index(items: &[AxisIndex], cx: &Context<'_>) -> Kernel {
     one(move |x| cuts.turned(cuts.view(x)?))
 }
 
-/// Zeros with the operand at the places that `items` picks.
+/// Zeros with the operand at the places that `items` selects.
 pub(super) fn unindex(items: &[AxisIndex], cx: &Context<'_>) -> Kernel {
     let cuts = Cuts::new(items, &cx.ty.shape);
     let (size, options) = (cx.size(), cx.options());
@@ -113,7 +113,7 @@ pub(super) fn unindex(items: &[AxisIndex], cx: &Context<'_>) -> Kernel {
     })
 }
 
-/// Rows of zeros with a 1 at the operand's position, if it has one.
+/// Rows of zeros with a 1 at the operand's position, if it is within the row.
 pub(super) fn one_hot(classes: usize, cx: &Context<'_>) -> Result<Kernel, TchError> {
     let columns = Shared::new(Tensor::f_arange(dim(classes), (Kind::Int64, cx.device))?);
     let (kind, _) = cx.options();

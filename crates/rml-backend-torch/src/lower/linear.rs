@@ -21,11 +21,11 @@ pub(super) fn matmul(cx: &Context<'_>) -> Kernel {
     two(move |a, b| by_kernel(&a.f_reshape(matrix)?, b)?.f_reshape(&size))
 }
 
-/// The fewest multiplications for which oneDNN pays: its calls take some twenty microseconds more.
+/// The fewest multiplications at which oneDNN is faster: its calls take some twenty microseconds more.
 const LARGE: usize = 1 << 22;
 
-/// Whether a product of matrices goes to oneDNN. libtorch has products on cpus computed by Intel's MKL, which uses
-/// vectors of half the length on processors of others.
+/// Whether a product of matrices is computed by oneDNN. libtorch computes products on CPUs with Intel's MKL, which uses
+/// vectors of half the length on processors of other vendors.
 fn has_kernel(rows: usize, inner: usize, columns: usize, cx: &Context<'_>) -> bool {
     static IS_FASTER: OnceLock<bool> = OnceLock::new();
     let all = rows.saturating_mul(inner).saturating_mul(columns);
@@ -33,8 +33,8 @@ fn has_kernel(rows: usize, inner: usize, columns: usize, cx: &Context<'_>) -> bo
     fits && all >= LARGE && *IS_FASTER.get_or_init(is_x86_of_others)
 }
 
-/// A product of matrices by oneDNN, whose operators are those of linear layers: each takes the operands as they are
-/// stored in memory.
+/// A product of matrices by oneDNN's operators for linear layers: each accepts the operands as they are stored in
+/// memory.
 fn by_kernel(a: &Tensor, b: &Tensor) -> Result<Tensor, TchError> {
     let is_turned = |x: &Tensor| x.stride2().is_ok_and(|(row, column)| row == 1 && column > 1);
     if is_turned(a) && b.is_contiguous() {
@@ -51,8 +51,8 @@ fn by_kernel(a: &Tensor, b: &Tensor) -> Result<Tensor, TchError> {
     product.f_to_dense(None, false)
 }
 
-/// The contraction of one or two operands. One that is a product of matrices is computed as such, without a look at the
-/// labels in each call.
+/// The contraction of one or two operands. A contraction that is a product of matrices is computed as such, without
+/// interpreting the labels in each call.
 pub(super) fn einsum(labels: &Einsum, cx: &Context<'_>) -> Kernel {
     if let Some(product) = Product::of(labels, cx) {
         return Box::new(move |x, _| product.compute(x[0], x[1]));
@@ -61,19 +61,18 @@ pub(super) fn einsum(labels: &Einsum, cx: &Context<'_>) -> Kernel {
     Box::new(move |x, _| Tensor::f_einsum(&equation, x, None::<&[i64]>))
 }
 
-/// A contraction of two operands in which each label stands in exactly two of the operands and the result, and none in
-/// all three.
+/// A contraction of two operands in which each label occurs in exactly two of the operands and the result.
 struct Product {
     left: Matrix,
     right: Matrix,
-    /// Whether it goes to oneDNN.
+    /// Whether oneDNN computes it.
     has_kernel: bool,
     /// The dimensions of the result before its axes are moved, if they are not those of the matrix.
     size: Option<Vec<i64>>,
     perm: Option<Vec<i64>>,
 }
 
-/// How an operand becomes a matrix: its axes in another order, then some of them as one.
+/// How an operand becomes a matrix: its axes are permuted, and some of them are joined.
 struct Matrix {
     perm: Option<Vec<i64>>,
     size: Option<[i64; 2]>,
@@ -141,7 +140,7 @@ impl Product {
     }
 }
 
-/// The order of axes that leads from some labels to the same ones in another order; none if that is the same order.
+/// The permutation of axes from some labels to the same labels in another order; none if the order is the same.
 fn moved(from: &[char], to: &[char]) -> Option<Vec<i64>> {
     let at = |label: &char| from.iter().position(|c| c == label).map(dim);
     (from != to).then(|| to.iter().filter_map(at).collect())

@@ -1,4 +1,4 @@
-//! The kernel of each operator, one file a family.
+//! The kernel of each operator, with one file per family.
 
 use rml_ir::DType;
 use rml_ir::op::{Binary, Compare, Op, Reduction, Unary};
@@ -17,10 +17,10 @@ mod pointwise;
 mod reduce;
 mod windows;
 
-/// Prepares an operator; operands and result have the context's types.
+/// Prepares an operator whose operands and result have the types in the context.
 ///
 /// # Errors
-/// If a constant that it needs cannot be made on the device.
+/// A constant that it needs cannot be made on the device.
 pub(crate) fn lower(op: &Op, cx: &Context<'_>) -> Result<Kernel, TchError> {
     Ok(match op {
         Op::Copy | Op::StopGradient => one(|x| Ok(x.shallow_clone())),

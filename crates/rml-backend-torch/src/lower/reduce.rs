@@ -7,12 +7,12 @@ use tch::{TchError, Tensor};
 use super::arithmetic::watched_sum;
 use crate::kernel::{Context, Kernel, dim, one};
 
-/// A kernel that is watched where it is of ints.
+/// A kernel that is watched if its operand has ints as elements.
 fn sums(cx: &Context<'_>, f: impl Fn(&Tensor) -> Result<Tensor, TchError> + Send + Sync + 'static) -> Kernel {
     if cx.is_int() { watched_sum(f) } else { one(f) }
 }
 
-/// Sum; 0 of nothing.
+/// The sum; 0 for no elements.
 pub(super) fn sum(axis: Option<usize>, cx: &Context<'_>) -> Kernel {
     match axis.map(dim) {
         Some(axis) => sums(cx, move |x| x.f_sum_dim_intlist(axis, false, None)),
@@ -20,7 +20,7 @@ pub(super) fn sum(axis: Option<usize>, cx: &Context<'_>) -> Kernel {
     }
 }
 
-/// Mean; NaN of nothing.
+/// The mean; NaN for no elements.
 pub(super) fn mean(axis: Option<usize>) -> Kernel {
     match axis.map(dim) {
         Some(axis) => one(move |x| x.f_mean_dim(axis, false, None)),
@@ -28,7 +28,7 @@ pub(super) fn mean(axis: Option<usize>) -> Kernel {
     }
 }
 
-/// Product; 1 of nothing.
+/// The product; 1 for no elements.
 pub(super) fn prod(axis: Option<usize>) -> Kernel {
     match axis.map(dim) {
         Some(axis) => one(move |x| x.f_prod_dim_int(axis, false, None)),
@@ -36,7 +36,7 @@ pub(super) fn prod(axis: Option<usize>) -> Kernel {
     }
 }
 
-/// The logarithm of the sum of exponentials; -inf of nothing.
+/// The logarithm of the sum of exponentials; -inf for no elements.
 pub(super) fn logsumexp(axis: Option<usize>) -> Kernel {
     match axis.map(dim) {
         Some(axis) => one(move |x| x.f_logsumexp(axis, false)),
@@ -57,30 +57,30 @@ pub(super) fn sum_to(shape: &Shape, cx: &Context<'_>) -> Kernel {
     sums(cx, move |x| x.f_sum_dim_intlist(&axes[..], true, None)?.f_reshape(&size))
 }
 
-/// The axes that libtorch reduces: all, where none is named.
+/// The axes that libtorch reduces: an empty list, which means all axes, if none is named.
 fn axes(axis: Option<usize>) -> Vec<i64> {
     axis.map(dim).into_iter().collect()
 }
 
-/// Largest element; NaN wins.
+/// The largest element; NaN if one is NaN.
 pub(super) fn max(axis: Option<usize>) -> Kernel {
     let axes = axes(axis);
     one(move |x| x.f_amax(&axes, false))
 }
 
-/// Smallest element; NaN wins.
+/// The smallest element; NaN if one is NaN.
 pub(super) fn min(axis: Option<usize>) -> Kernel {
     let axes = axes(axis);
     one(move |x| x.f_amin(&axes, false))
 }
 
-/// Position of the first largest element; NaN wins.
+/// The position of the first largest element; the first NaN if there is one.
 pub(super) fn arg_max(axis: Option<usize>) -> Kernel {
     let axis = axis.map(dim);
     one(move |x| x.f_argmax(axis, false))
 }
 
-/// Position of the first smallest element; NaN wins.
+/// The position of the first smallest element; the first NaN if there is one.
 pub(super) fn arg_min(axis: Option<usize>) -> Kernel {
     let axis = axis.map(dim);
     one(move |x| x.f_argmin(axis, false))
@@ -102,7 +102,7 @@ pub(super) fn all(axis: Option<usize>) -> Kernel {
     }
 }
 
-/// Running sums along an axis, first to last or last to first.
+/// Running sums along an axis, from first to last or from last to first.
 pub(super) fn cumsum(axis: usize, reverse: bool, cx: &Context<'_>) -> Kernel {
     let axis = dim(axis);
     if reverse {
@@ -112,15 +112,15 @@ pub(super) fn cumsum(axis: usize, reverse: bool, cx: &Context<'_>) -> Kernel {
     }
 }
 
-/// The order along an axis: positions, or the last operand's elements at these. libtorch takes NaN for the largest
-/// number, and it comes last: so of numbers, the negative ones are sorted where the largest one is first.
+/// The order along an axis: positions, or the last operand's elements at these positions. libtorch treats NaN as the
+/// largest number, so NaN comes last in ascending order; for a descending order, the negative numbers are sorted.
 pub(super) fn sort(op: &Op, axis: usize, descending: bool, cx: &Context<'_>) -> Kernel {
     let (axis, int) = (dim(axis), cx.is_int());
     let order = move |keys: &Tensor| -> Result<Tensor, TchError> {
         if int {
             return keys.f_argsort_stable(true, axis, descending);
         }
-        // 0 is added so that zeros have one sign.
+        // Adding 0 makes all zeros positive.
         let keys = if descending { keys.f_neg()? } else { keys.shallow_clone() };
         keys.f_add_scalar(0.0)?.f_argsort_stable(true, axis, false)
     };

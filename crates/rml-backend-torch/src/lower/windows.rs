@@ -1,6 +1,6 @@
-//! Windows that slide over one or two spatial axes: pooling and patches.
+//! Sliding windows over one or two spatial axes: pooling and patches.
 //!
-//! Operands are `[b.., n.., c]`; here all batch dimensions are one.
+//! Operands are `[b.., n.., c]`; here all batch dimensions are joined to one.
 
 use rml_ir::Shape;
 use rml_ir::op::{Pool, PoolAxis};
@@ -8,14 +8,14 @@ use tch::{TchError, Tensor};
 
 use crate::kernel::{Context, Kernel, dim, dims, one};
 
-/// How windows are placed along one axis.
+/// The placement of windows along one axis.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Along {
-    /// Elements of a window.
+    /// The number of elements of a window.
     pub(super) size: i64,
-    /// Distance of windows.
+    /// The distance between windows.
     pub(super) stride: i64,
-    /// Distance of elements.
+    /// The distance between elements of a window.
     pub(super) dilation: i64,
     /// Padding before and after.
     pub(super) pad: [i64; 2],
@@ -32,7 +32,7 @@ fn axes(pool: &Pool) -> Vec<Along> {
     pool.axes.iter().map(Along::pool).collect()
 }
 
-/// `[b.., rest..]` as `[b, rest..]` where there are `rank` axes in `rest`, in libtorch's terms.
+/// `[b.., rest..]` as `[b, rest..]` with `rank` axes in `rest`, as libtorch integers.
 pub(super) fn batched(shape: &Shape, rank: usize) -> Vec<i64> {
     let (batch, rest) = shape.dims().split_at(shape.rank() - rank);
     std::iter::once(dim(batch.iter().product())).chain(dims(rest)).collect()
@@ -43,12 +43,12 @@ pub(super) fn padded(x: &Tensor, pads: &[[i64; 2]], with: f64) -> Result<Tensor,
     if pads.iter().all(|pad| *pad == [0, 0]) {
         return Ok(x.shallow_clone());
     }
-    // Last axis first.
+    // libtorch expects the last axis first.
     let list: Vec<i64> = [[0, 0]].iter().chain(pads.iter().rev()).flatten().copied().collect();
     x.f_pad(&list, "constant", with)
 }
 
-/// The windows of `x [b, n.., c]`, padded already, as a view `[b, m.., c, size..]`.
+/// The windows of `x [b, n.., c]`, which is padded already, as a view `[b, m.., c, size..]`.
 pub(super) fn windows(x: &Tensor, axes: &[Along]) -> Result<Tensor, TchError> {
     let mut view = x.shallow_clone();
     for (axis, along) in (1..).zip(axes) {
@@ -61,7 +61,7 @@ pub(super) fn windows(x: &Tensor, axes: &[Along]) -> Result<Tensor, TchError> {
     Ok(view)
 }
 
-/// A kernel that folds each window, padded with some number, over its last axes.
+/// A kernel that reduces each window, padded with a number, over its last axes.
 fn fold(
     pool: &Pool,
     cx: &Context<'_>,
@@ -78,12 +78,12 @@ fn fold(
     })
 }
 
-/// Largest element of each window; NaN wins.
+/// The largest element of each window; NaN if one is NaN.
 pub(super) fn max_pool(pool: &Pool, cx: &Context<'_>) -> Kernel {
     fold(pool, cx, f64::NEG_INFINITY, |windows, last| windows.f_amax(last, false))
 }
 
-/// Mean of each window, of which padding is a part.
+/// The mean of each window, including the padding.
 pub(super) fn avg_pool(pool: &Pool, cx: &Context<'_>) -> Kernel {
     fold(pool, cx, 0.0, |windows, last| windows.f_mean_dim(last, false, None))
 }
@@ -101,7 +101,7 @@ pub(super) fn patches(pool: &Pool, cx: &Context<'_>) -> Kernel {
     })
 }
 
-/// Windows added up. libtorch has this for two axes, the first of which may have length 1.
+/// Adds up windows. libtorch has this operation for two axes, the first of which may have length 1.
 pub(super) fn unpatches(pool: &Pool, cx: &Context<'_>) -> Kernel {
     let mut axes = axes(pool);
     let rank = axes.len();

@@ -12,7 +12,7 @@ pub(crate) fn torch() -> Arc<dyn Backend> {
     rml_backend_torch::open(&Options { threads: Some(2), ..Options::default() }).expect("the cpu opens")
 }
 
-/// One operator of inputs of those types.
+/// A function with one operator and inputs of these types.
 pub(crate) fn apply(op: Op, types: &[Type], precision: Precision) -> Function {
     let mut f = Function::new("f", precision);
     let args = types.iter().map(|ty| f.input(ty.clone(), Function::nowhere())).collect();
@@ -21,7 +21,7 @@ pub(crate) fn apply(op: Op, types: &[Type], precision: Precision) -> Function {
     f
 }
 
-/// The results of a call, on the host; `None` where the backend suspects it.
+/// The results of a call, on the host; `None` if the backend suspects an error.
 pub(crate) fn call(backend: &dyn Backend, f: &Function, args: Vec<Held>) -> Option<Vec<Value>> {
     match backend.prepare(f).expect("prepared").run(args).expect("it runs") {
         Outcome::Done(results) => Some(results.iter().map(|r| r.to_host().expect("a copy")).collect()),
