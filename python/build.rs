@@ -1,5 +1,4 @@
-//! Says to the linker that Python's functions are found when the module is loaded, where linkers do not take that for
-//! granted.
+//! Tells linkers that require it that the functions of Python are found when the module is loaded.
 
 fn main() {
     pyo3_build_config::add_extension_module_link_args();

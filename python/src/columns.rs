@@ -1,4 +1,4 @@
-//! Whole columns: one array an input or output, one row a cycle or window.
+//! Whole columns: one array per input or output, one row per cycle or window.
 
 use std::path::PathBuf;
 
@@ -13,7 +13,7 @@ use rml::{
 use crate::unlocked;
 use crate::value::{Array, from_data};
 
-/// A table as the package prepares it.
+/// A table in the form in which the package prepares it.
 #[derive(FromPyObject)]
 pub(crate) enum Table<'py> {
     /// Files and folders of data.
@@ -24,11 +24,11 @@ pub(crate) enum Table<'py> {
     Columns(Vec<Given<'py>>),
 }
 
-/// A column: its name, the rows that are present, one below the other, how many rows there are in all, and the numbers
-/// of those that are present; `None` = all. The texts that the numbers of the rows stand for, if they are texts.
+/// A column: its name, its present rows stacked, the total number of rows, and the numbers of the present rows (`None`
+/// = all). If the rows are numbers of texts, also these texts.
 type Given<'py> = (String, Bound<'py, PyUntypedArray>, usize, Option<Vec<usize>>, Option<Vec<String>>);
 
-/// How files are read.
+/// How to read files.
 pub(crate) struct How {
     pub(crate) on_disk: bool,
     pub(crate) format: Option<Format>,
@@ -36,7 +36,8 @@ pub(crate) struct How {
 }
 
 impl Table<'_> {
-    /// What trains and infers from the table: its columns, or of files those that a node of the source may ask for.
+    /// The data for training and inference: the columns of the table, or from files the columns that a node of the
+    /// source may need.
     pub(crate) fn dataset(
         self,
         py: Python<'_>,
@@ -58,7 +59,7 @@ impl Table<'_> {
         }
     }
 
-    /// The columns; files are read.
+    /// The columns; files are read now.
     pub(crate) fn columns(self, py: Python<'_>) -> PyResult<Columns> {
         match self {
             Table::Files(files) if !files.is_empty() => unlocked(py, || Columns::read_all(&files)),
@@ -85,7 +86,7 @@ impl Table<'_> {
     }
 }
 
-/// The array of values one below the other; where rows are absent, a masked one.
+/// An array of stacked values; a masked array if rows are absent.
 pub(crate) fn stacked<'py>(
     py: Python<'py>,
     cells: impl Iterator<Item = Option<Value>>,
@@ -110,7 +111,7 @@ pub(crate) fn stacked<'py>(
     with_absent(from_data(py, data, &dims)?, rows, (present.len() < rows).then_some(present))
 }
 
-/// Appends the elements of a value of that type.
+/// Appends the elements of a value of the same type.
 fn append(data: &mut Data, value: Value) {
     match (data, value) {
         (Data::Bool(all), Value::Bool(x)) => all.push(x),
@@ -128,7 +129,7 @@ fn append(data: &mut Data, value: Value) {
     }
 }
 
-/// The array, with masked rows where some are absent.
+/// The array, with masked rows if some are absent.
 fn with_absent<'py>(
     array: Bound<'py, PyAny>,
     rows: usize,

@@ -13,7 +13,7 @@ use crate::options::{Computing, Reading, precision, settings, source};
 use crate::states::parameters;
 use crate::{Named, error, interruptible, unlocked};
 
-/// What is asked of an inference; the attributes of Python's object.
+/// The options of an inference, from the attributes of a Python object.
 #[derive(FromPyObject)]
 pub(crate) struct Asked<'py> {
     name: PathBuf,
@@ -28,16 +28,17 @@ pub(crate) struct Asked<'py> {
     fresh: bool,
     allow_nan: bool,
     on_disk: bool,
-    /// What the confusion matrix is of: a label and what is found, or nothing for the usual pair.
+    /// The pair of the confusion matrix: the label and the prediction, or an empty list for the usual pair.
     confusion: Option<Vec<String>>,
     reading: Reading,
     computing: Computing,
 }
 
-/// A confusion matrix: the label and what is found, the counts, the names of the classes, how many others, and a table.
+/// A confusion matrix: the label and the prediction, the counts, the names of the classes, the number of others, and a
+/// table.
 type Matrix = (String, String, Vec<Vec<u64>>, Vec<String>, u64, String);
 
-/// Which windows were run, how many, the metrics, the outputs, the names of values, the confusion matrix.
+/// The windows that were run, their number, the metrics, the outputs, the names of values, the confusion matrix.
 type Found<'py> =
     (&'static str, usize, Named<f64>, Option<Bound<'py, PyDict>>, Named<Vec<String>>, Option<Matrix>);
 

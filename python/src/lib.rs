@@ -1,5 +1,5 @@
-//! The compiled part of the Python package `rml`: the facade `rml` as Python sees it. What users call, with its
-//! documentation, stands in `python/rml`; here are conversions, and calls without the interpreter's lock.
+//! The compiled part of the Python package `rml`: makes the facade `rml` available to Python. The functions for users,
+//! with their documentation, are in `python/rml`; this crate has conversions, and calls without the interpreter's lock.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, sync_channel};
@@ -22,7 +22,7 @@ mod train;
 mod value;
 mod weights;
 
-/// The compiled part of the package `rml`; its functions and classes are used by the package only.
+/// The compiled part of the package `rml`; only the package uses its functions and classes.
 #[pymodule]
 mod _native {
     #[pymodule_export]
@@ -39,23 +39,23 @@ mod _native {
     use super::weights::{export_weights, import_weights, read_checkpoint, write_checkpoint};
 }
 
-/// Python's view of a name and what has it, in order.
+/// Pairs of a name and its value, in order.
 type Named<T> = Vec<(String, T)>;
 
-/// Lets other threads of Python run while `work` computes.
+/// Lets other Python threads run while `work` computes.
 fn unlocked<T: Send>(py: Python<'_>, work: impl FnOnce() -> Result<T, rml::Error> + Send) -> PyResult<T> {
     py.detach(work).map_err(|error| error::raised(py, &error))
 }
 
-/// How long Python's signals wait to be looked at.
+/// The interval at which Python's signals are checked.
 const PULSE: Duration = Duration::from_millis(50);
 
-/// How long work that is asked to end is waited for.
+/// How long to wait for work that was asked to end.
 const MOMENT: Duration = Duration::from_secs(1);
 
-/// As [`unlocked`], on a thread of its own, and signals are looked at meanwhile. If the handler of one raises
-/// something, as that of Ctrl-C does, the work is asked to end, and that is raised. Work that cannot end soon is not
-/// waited for: it continues alone, and what it gives is dropped.
+/// As [`unlocked`], in a separate thread, while signals are checked. If a signal handler raises an exception, as for
+/// Ctrl-C, the work is asked to end, and the exception is raised. Work that does not end soon continues in the
+/// background, and its result is dropped.
 fn interruptible<T: Send + 'static>(
     py: Python<'_>,
     work: impl FnOnce(&Arc<AtomicBool>) -> Result<T, rml::Error> + Send + 'static,

@@ -1,4 +1,4 @@
-//! What callers choose by keyword: settings, engines, backends.
+//! Keyword arguments of callers: settings, engines, backends.
 
 use std::path::PathBuf;
 
@@ -12,7 +12,7 @@ use rml::{
 
 use crate::error;
 
-/// Arrays deeper than that are refused.
+/// The deepest nesting of an array; deeper arrays are refused.
 const MAX_DEPTH: usize = 16;
 
 /// A source: `(path, None)`, or `(name, text)`.
@@ -52,7 +52,7 @@ fn setting(value: &Bound<'_, PyAny>, depth: usize) -> PyResult<StaticValue> {
         let items = value.try_iter()?.map(|item| setting(&item?, depth + 1));
         return Ok(StaticValue::Array(items.collect::<PyResult<_>>()?));
     }
-    // A scalar or an array of NumPy says what it is in Python.
+    // A scalar or an array of NumPy converts itself to Python values.
     if let Ok(plain) = value.call_method0("tolist") {
         return setting(&plain, depth + 1);
     }
@@ -69,7 +69,7 @@ pub(crate) fn precision(name: &str) -> PyResult<Precision> {
     }
 }
 
-/// How columns become inputs, as the package prepares it.
+/// How columns become inputs, in the form in which the package prepares it.
 #[derive(FromPyObject, Clone)]
 pub(crate) struct Reading {
     columns: Vec<String>,
@@ -93,7 +93,7 @@ pub(crate) struct Reading {
 }
 
 impl Reading {
-    /// The recipe that it says.
+    /// The recipe with these settings.
     pub(crate) fn recipe(&self, py: Python<'_>) -> PyResult<Recipe> {
         self.read().map_err(|e| error::raised(py, &e))
     }
@@ -132,7 +132,7 @@ impl Reading {
         Ok(cut)
     }
 
-    /// The format of all files, if it is said.
+    /// The format of all files, if it is given.
     pub(crate) fn format(&self) -> PyResult<Option<Format>> {
         let Some(name) = self.format.as_deref() else { return Ok(None) };
         let found = FORMATS.iter().find(|(known, _)| *known == name).map(|(_, format)| *format);
@@ -152,7 +152,7 @@ const FORMATS: [(&str, Format); 6] = [
     ("parquet", Format::Parquet),
 ];
 
-/// What computes, as a caller names it.
+/// The engine, the backend and their settings, as a caller names them.
 #[derive(FromPyObject, Clone)]
 pub(crate) struct Computing {
     engine: String,
@@ -162,7 +162,7 @@ pub(crate) struct Computing {
 }
 
 impl Computing {
-    /// Which kind of engine.
+    /// The kind of engine.
     pub(crate) fn runner(&self) -> PyResult<Runner> {
         match self.engine.as_str() {
             "auto" => Ok(Runner::Auto),

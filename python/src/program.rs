@@ -15,7 +15,7 @@ use crate::session::Session;
 use crate::states::parameters;
 use crate::{error, interruptible, unlocked};
 
-/// A program, with what it was compiled from.
+/// A program, with its source and options.
 #[pyclass(frozen, module = "rml._native")]
 pub(crate) struct Program {
     pub(crate) source: Source,
@@ -23,8 +23,8 @@ pub(crate) struct Program {
     pub(crate) program: rml::Program,
 }
 
-/// What an input or output is: name, element type, dimensions, clock (a name and which value of it), whether it is
-/// stacked.
+/// An input or output: name, element type, dimensions, clock (the name of the condition and its value), whether it is
+/// stacked, and the names of its values.
 type Port = (String, &'static str, Vec<usize>, Option<(String, bool)>, bool, Vec<String>);
 
 fn port(program: &rml::Program, v: Var, ty: &Type, clock: Option<(String, bool)>, batched: bool) -> Port {
@@ -68,7 +68,7 @@ pub(crate) fn named_precision(name: &Bound<'_, PyAny>) -> PyResult<rml::Precisio
     precision(&name.extract::<String>()?)
 }
 
-/// The backends: name, whether this build opens it, its devices or why it does not open.
+/// The backends: name, whether this build can open it, and its devices or why it does not open.
 #[pyfunction]
 pub(crate) fn backends(py: Python<'_>) -> Vec<(String, bool, Devices)> {
     let list = py.detach(rml::backend::list);
@@ -119,7 +119,7 @@ impl Program {
         sources.ids().find(|file| sources.name(*file) == name).map_or("", |file| sources.text(file))
     }
 
-    /// JSON of all verdicts, the verdicts in words, and the findings drawn.
+    /// All verdicts as JSON, the verdicts in words, and the findings as text.
     fn check(&self, py: Python<'_>) -> PyResult<(String, String, String)> {
         let report = py.detach(|| rml::check_report(&self.source, &self.options));
         let json = rml_render::verdict::json(&report).to_string();
@@ -132,7 +132,7 @@ impl Program {
         unlocked(py, || rml::differentiate(&self.source, &self.options, node))
     }
 
-    /// Runs a whole trace: the columns of the outputs.
+    /// Runs a whole trace, and returns the columns of the outputs.
     #[allow(clippy::too_many_arguments, reason = "the keywords of Python's method")]
     fn run<'py>(
         &self,
@@ -166,7 +166,7 @@ impl Program {
         Ok(columns)
     }
 
-    /// Draws a whole trace: a text and an SVG.
+    /// Draws a whole trace as text and as SVG.
     fn trace(
         &self,
         py: Python<'_>,
@@ -204,7 +204,7 @@ impl Program {
         Ok((text, svg))
     }
 
-    /// Starts the program; with another seed it is recompiled.
+    /// Starts the program; for another seed it is compiled again.
     fn session(&self, py: Python<'_>, seed: Option<u64>, computing: Computing) -> PyResult<Session> {
         let runner = computing.runner()?;
         let session = unlocked(py, || {

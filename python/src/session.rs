@@ -13,7 +13,7 @@ use crate::states::parameters;
 use crate::value::{Array, array};
 use crate::{Named, error, interruptible, unlocked};
 
-/// A running program; nothing after its end.
+/// A running program; `None` after its end.
 #[pyclass(frozen, module = "rml._native")]
 pub(crate) struct Session {
     program: rml::Program,
@@ -32,7 +32,7 @@ impl Session {
         lock(&self.session)
     }
 
-    /// Does something with the session, while other threads of Python run.
+    /// Runs an action on the session, while other Python threads run.
     fn with<T: Send>(
         &self,
         py: Python<'_>,
@@ -43,7 +43,7 @@ impl Session {
             .map_err(|why| error::raised(py, &why))
     }
 
-    /// What an input gets. One that the program does not have is left to the session to refuse.
+    /// The value of an input. An input that the program does not have is refused by the session.
     fn feed_of(&self, name: &str, value: &Bound<'_, PyAny>) -> PyResult<Feed> {
         if value.is_none() {
             return Ok(Feed::Absent);
@@ -54,7 +54,8 @@ impl Session {
         Ok(Feed::Value(array.value(self.program.precision())))
     }
 
-    /// The element type of a state; of one that the program does not have, which is left to the session to refuse, any.
+    /// The element type of a state; an arbitrary one for a state that the program does not have, which the session
+    /// refuses.
     fn state(&self, key: &str) -> DType {
         let flat = self.program.flat();
         let of = |state: &rml::ir::flat::State| flat.vars[flat.equations[state.equation].lhs].ty.dtype;
@@ -79,13 +80,13 @@ fn rows(py: Python<'_>, known: Vec<Outputs>) -> PyResult<Vec<Row<'_>>> {
 
 #[pymethods]
 impl Session {
-    /// How many cycles were fed, and how many of them wait for later ones.
+    /// The number of cycles fed so far, and how many of them wait for later ones.
     #[getter]
     fn cycles(&self, py: Python<'_>) -> PyResult<(u64, u64)> {
         self.with(py, |session| Ok((session.cycles(), session.open_cycles())))
     }
 
-    /// Runs a cycle; the rows that became known.
+    /// Runs a cycle, and returns the rows that became known.
     fn feed<'py>(&self, py: Python<'py>, inputs: &Bound<'py, PyDict>) -> PyResult<Vec<Row<'py>>> {
         let feeds = inputs.iter().map(|(name, value)| {
             let name: String = name.extract()?;
@@ -99,8 +100,8 @@ impl Session {
         rows(py, known)
     }
 
-    /// Runs the cycles of a table: columns, if the outputs of these cycles are known and no others; else the rows that
-    /// became known.
+    /// Runs the cycles of a table. Returns columns if exactly the outputs of these cycles are known; otherwise the rows
+    /// that became known.
     fn run<'py>(
         &self,
         py: Python<'py>,
@@ -130,7 +131,7 @@ impl Session {
         Ok((Some(columns), Vec::new()))
     }
 
-    /// Ends the trace; the rows that were left.
+    /// Ends the trace, and returns the remaining rows.
     fn finish<'py>(&self, py: Python<'py>, closed: bool) -> PyResult<Vec<Row<'py>>> {
         let end = if closed { End::Closed } else { End::Open };
         let taken = py.detach(|| self.lock().take());
@@ -139,7 +140,7 @@ impl Session {
         rows(py, known)
     }
 
-    /// The states by path: those of parameters, or all.
+    /// The states by path: only parameters, or all states.
     fn states<'py>(&self, py: Python<'py>, parameters: bool) -> PyResult<Bound<'py, PyDict>> {
         let states = self.with(py, |session| session.states())?;
         let flat = self.program.flat();
@@ -152,7 +153,7 @@ impl Session {
         Ok(dict)
     }
 
-    /// Sets states by path, all or none of them.
+    /// Sets states by path; on an error, none is set.
     fn set_states(&self, py: Python<'_>, states: &Bound<'_, PyDict>) -> PyResult<()> {
         let mut values = Vec::new();
         for (key, value) in states {
@@ -168,7 +169,7 @@ impl Session {
         self.with(py, |session| session.save(&path))
     }
 
-    /// Takes all parameters, and other states that fit, from a dict or a checkpoint file.
+    /// Loads all parameters, and other states that fit, from a dict or a checkpoint file.
     fn load(&self, py: Python<'_>, params: &Bound<'_, PyAny>) -> PyResult<()> {
         let params = parameters(params, self.program.precision(), |key| self.state(key))?;
         let checkpoint = unlocked(py, || params.checkpoint())?;

@@ -9,7 +9,7 @@ use rml::{Checkpoint, DType, Parameters, Precision, Preparation, Value};
 use crate::error;
 use crate::value::{Array, array};
 
-/// A dict of arrays, or the path of a checkpoint. `dtype` says what a state of that path holds.
+/// A dict of arrays, or the path of a checkpoint. `dtype` returns the element type of the state with a path.
 pub(crate) fn parameters(
     given: &Bound<'_, PyAny>,
     precision: Precision,
@@ -34,7 +34,7 @@ fn checkpoint(
     Ok(Checkpoint::of_states(states.into_iter().collect()))
 }
 
-/// How the data of the training was prepared that states come from, as they say it.
+/// The preparation of the training data that the states record.
 pub(crate) fn preparation(states: &Bound<'_, PyAny>) -> PyResult<Preparation> {
     match states.getattr_opt("preparation")? {
         Some(text) if text.is_truthy()? => {
@@ -44,7 +44,7 @@ pub(crate) fn preparation(states: &Bound<'_, PyAny>) -> PyResult<Preparation> {
     }
 }
 
-/// States as a dict of arrays that says how the data of their training was prepared.
+/// States as a dict of arrays that also records the preparation of their training data.
 pub(crate) fn prepared<'py>(
     states: Bound<'py, PyDict>,
     preparation: &Preparation,

@@ -1,4 +1,4 @@
-//! Training: on a thread of its own, which waits at the end of each epoch until Python asks for the next one.
+//! Training in a separate thread, which waits at the end of each epoch until Python asks for the next one.
 
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -20,7 +20,7 @@ use crate::options::{Computing, Reading, precision, settings, source};
 use crate::states::{prepared, states};
 use crate::{Named, PULSE, error, unlocked};
 
-/// Windows kept apart: how many, or which share, or a text as for the command.
+/// Windows to keep: a count, a share, or a text as for the command.
 #[derive(FromPyObject)]
 enum Part {
     #[pyo3(transparent)]
@@ -47,7 +47,7 @@ impl Part {
     }
 }
 
-/// What is asked of a training; the attributes of Python's object.
+/// The options of a training, from the attributes of a Python object.
 #[derive(FromPyObject)]
 pub(crate) struct Asked<'py> {
     name: PathBuf,
@@ -82,7 +82,7 @@ pub(crate) struct Asked<'py> {
 }
 
 impl Asked<'_> {
-    /// How files are read: as it is asked, and otherwise as the run to resume read them.
+    /// How to read files: as requested, or else as the resumed run read them.
     fn reading(&self, py: Python<'_>) -> PyResult<How> {
         let asked = self.reading.recipe(py)?;
         let recipe = match &self.resume {
@@ -92,7 +92,7 @@ impl Asked<'_> {
         Ok(How { on_disk: self.on_disk, format: self.reading.format()?, recipe })
     }
 
-    /// How to train, but for the engine.
+    /// The options of the training, without the engine.
     fn options(self, py: Python<'_>, source: &Source, has_data: bool) -> PyResult<TrainOptions> {
         let until = self.until.as_deref().map(Until::parse).transpose().map_err(|e| error::raised(py, &e))?;
         let length = Length {
@@ -145,7 +145,7 @@ impl Asked<'_> {
     }
 }
 
-/// What the thread tells.
+/// An event from the thread.
 enum Event {
     Start(Box<TrainInfo>),
     Batch { epoch: u64, windows: usize, of: usize, metrics: Metrics },
@@ -154,10 +154,10 @@ enum Event {
     End(Box<Result<TrainReport, Error>>, Held),
 }
 
-/// All states by path, and whether each is a parameter; how the data was prepared that they are learned from.
+/// All states by path, and whether each is a parameter; and the preparation of the data from which they were learned.
 type Held = (Vec<(Arc<str>, Value, bool)>, Arc<Preparation>);
 
-/// Reports the training, and ends it where nobody listens any more.
+/// Reports the training, and ends it if nobody receives the reports any more.
 struct Teller {
     events: SyncSender<Event>,
     interrupt: Arc<AtomicBool>,
@@ -187,7 +187,7 @@ impl Observer for Teller {
     }
 
     fn learned(&mut self, session: &Session) {
-        // Where states cannot be read the checkpoint says why.
+        // If states cannot be read, the checkpoint reports the reason.
         let flat = session.program().flat();
         let is_parameter = |key: &str| flat.states.get(key).is_some_and(|state| state.parameter);
         let held = |(key, value): (Arc<str>, Value)| {
@@ -247,7 +247,7 @@ pub(crate) fn train(
 }
 
 impl Training {
-    /// The next event, while other threads of Python run; `None` after the last one.
+    /// The next event, while other Python threads run; `None` after the last one.
     fn next(&self, py: Python<'_>) -> PyResult<Option<Event>> {
         loop {
             let received = py.detach(|| {
@@ -271,7 +271,7 @@ impl Training {
         }
     }
 
-    /// Ends the training after the current window, and waits for that.
+    /// Ends the training after the current window, and waits until it has ended.
     fn stop(&self, py: Python<'_>) {
         self.interrupt.store(true, Ordering::SeqCst);
         py.detach(|| {
@@ -290,7 +290,7 @@ fn named(metrics: Metrics) -> Named<f64> {
 
 #[pymethods]
 impl Training {
-    /// What happened next, as a dict with its `kind`; `None` after the end. A failure is raised.
+    /// The next event, as a dict with its `kind`; `None` after the end. A failure is raised.
     fn event<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyDict>>> {
         let Some(event) = self.next(py)? else { return Ok(None) };
         let dict = PyDict::new(py);
@@ -337,7 +337,7 @@ impl Training {
         Ok(Some(dict))
     }
 
-    /// Ends it after the current window; what is to be saved is saved.
+    /// Ends the training after the current window; requested files are saved.
     fn close(&self, py: Python<'_>) {
         self.stop(py);
     }

@@ -1,7 +1,7 @@
 //! Arrays of NumPy and values of programs.
 //!
-//! What comes in is copied once, from whatever layout it has: a program keeps its inputs beyond the call, and an array
-//! may be written to. What goes out is handed over without a copy where nothing else holds it.
+//! Incoming arrays are copied once, from any layout: a program keeps its inputs beyond the call, and an array may be
+//! written to later. Outgoing values are passed on without a copy if nothing else uses them.
 
 use numpy::{
     Element, PyArray1, PyArrayDescrMethods, PyArrayDyn, PyArrayMethods, PyUntypedArray, PyUntypedArrayMethods,
@@ -17,11 +17,11 @@ pub(crate) struct Array {
 }
 
 impl Array {
-    /// Reads anything that NumPy makes an array of; integers become numbers where `wanted` is `num`. `what` names it in
-    /// messages.
+    /// Reads any object that NumPy converts to an array; integers become numbers if `wanted` is `num`. `what` is its
+    /// name in messages.
     ///
     /// # Errors
-    /// What is no array of truth values, integers or numbers.
+    /// An object that is not an array of truth values, integers or numbers.
     pub(crate) fn read(what: &str, from: &Bound<'_, PyAny>, wanted: DType) -> PyResult<Self> {
         let py = from.py();
         let plain = from.get_type().is(py.get_type::<PyUntypedArray>());
@@ -45,7 +45,7 @@ impl Array {
         Ok(Self { dims: array.shape().to_vec(), data })
     }
 
-    /// The elements of an array that holds numbers or truth values; integers that do not fit 64 bits are none.
+    /// The elements of an array of numbers or truth values; none if integers do not fit in 64 bits.
     pub(crate) fn elements_of(array: &Bound<'_, PyUntypedArray>) -> Option<Data> {
         elements(array).or_else(|| {
             // other widths and byte orders
@@ -63,7 +63,7 @@ impl Array {
         })
     }
 
-    /// As a value in that precision.
+    /// A value in this precision.
     pub(crate) fn value(self, precision: Precision) -> Value {
         Value::new(Shape::new(&self.dims), self.data).to_precision(precision)
     }
@@ -79,11 +79,11 @@ impl Array {
     }
 }
 
-/// The elements of an array of a type that values have, or of 32-bit integers.
+/// The elements of an array with one of the types of values, or of 32-bit integers.
 fn elements(array: &Bound<'_, PyAny>) -> Option<Data> {
     fn of<T: Element + Copy>(array: &Bound<'_, PyAny>) -> Option<Vec<T>> {
         let array = array.cast::<PyArrayDyn<T>>().ok()?.try_readonly().ok()?;
-        // a slice is present in Fortran's order, too
+        // an array in Fortran order also has a slice, so check for C order
         let rows = array.is_c_contiguous().then(|| array.as_slice().ok()).flatten();
         Some(rows.map_or_else(|| array.as_array().iter().copied().collect(), <[T]>::to_vec))
     }
@@ -95,7 +95,7 @@ fn elements(array: &Bound<'_, PyAny>) -> Option<Data> {
         .or_else(|| of::<i32>(array).map(|v| Data::Int(v.into_iter().map(i64::from).collect())))
 }
 
-/// The array of a value: of `float32`, `float64`, `int64` or `bool`, of the value's shape.
+/// The array of a value, of `float32`, `float64`, `int64` or `bool`, in the value's shape.
 pub(crate) fn array(py: Python<'_>, value: Value) -> PyResult<Bound<'_, PyAny>> {
     let shape = value.shape();
     from_data(py, value.into_data(), shape.dims())
