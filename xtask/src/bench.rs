@@ -1,4 +1,4 @@
-//! What backends cost: runs their benchmark and writes its table to [`MEASUREMENTS`].
+//! Runs the benchmark of the backends and writes its table to [`MEASUREMENTS`].
 
 use anyhow::{Context as _, Result};
 use fs_err as fs;
@@ -9,10 +9,10 @@ use crate::cache;
 use crate::tables::{self, Figures, MEASUREMENTS, machine, measured};
 use crate::workspace::{cargo, emptied, root, shell, step};
 
-/// Where the benchmark leaves its figures, in the root folder.
+/// The folder of the benchmark's figures, in the root folder.
 const FOLDER: &str = "target/criterion-backends";
 
-/// Runs the benchmark on all backends that are set up, and writes the table.
+/// Runs the benchmark on all installed backends, and writes the table.
 pub(crate) fn bench() -> Result<()> {
     let (measured, machine) = (measured()?, machine());
     let mut present = Vec::new();

@@ -1,5 +1,5 @@
-//! All tests of the workspace. Cargo runs one test program after the other, and many of them are busy on one processor
-//! only; here as many run side by side as there are processors.
+//! Runs all tests of the workspace. Cargo runs test programs one after the other, and many of them use only one
+//! processor; this module runs one test program per processor at a time.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -12,18 +12,18 @@ use xshell::{Shell, cmd};
 
 use crate::workspace::{cargo, output, shell, step};
 
-/// How many of the slowest programs are named.
+/// How many of the slowest programs are listed.
 const SHOWN: usize = 12;
 
-/// A test program, and the folder of its package, in which it runs.
+/// A test program, and the folder of its package, which is its working folder.
 struct Binary {
     name: String,
     program: PathBuf,
     folder: PathBuf,
 }
 
-/// Builds and runs the tests that the flags name, with those variables, and the examples of the documentation. Each
-/// failure is reported when its program ends, and all of them together at the end.
+/// Builds and runs the tests that the flags select, with these environment variables, and the examples of the
+/// documentation. Each failure is reported when its program ends, and all failures again at the end.
 pub(crate) fn run(flags: &[String], variables: &BTreeMap<String, String>) -> Result<()> {
     println!("\n== tests: build");
     let start = Instant::now();
@@ -61,7 +61,7 @@ pub(crate) fn run(flags: &[String], variables: &BTreeMap<String, String>) -> Res
     documented
 }
 
-/// What a call of cargo tells about each thing that it builds.
+/// The messages of a cargo call about the artifacts that it builds.
 fn built(flags: &[&str], shell: &Shell) -> Result<Vec<Value>> {
     let cargo = cargo();
     let messages =
@@ -69,14 +69,14 @@ fn built(flags: &[&str], shell: &Shell) -> Result<Vec<Value>> {
     Ok(messages.lines().filter_map(|line| serde_json::from_str(line).ok()).collect())
 }
 
-/// The one program that a call of cargo builds.
+/// The only program that a cargo call builds.
 pub(crate) fn executable(flags: &[&str], shell: &Shell) -> Result<PathBuf> {
     let program =
         built(flags, shell)?.iter().find_map(|built| built["executable"].as_str().map(PathBuf::from));
     program.context("cargo builds no program")
 }
 
-/// The test program of which a message tells.
+/// The test program in a message, if it is one.
 fn test(built: &Value) -> Option<Binary> {
     let program = built["executable"].as_str().filter(|_| built["profile"]["test"] == true)?.into();
     let folder = Path::new(built["manifest_path"].as_str()?).parent()?.to_owned();
@@ -84,7 +84,7 @@ fn test(built: &Value) -> Option<Binary> {
     Some(Binary { name, program, folder })
 }
 
-/// Runs a test program; the error is what it printed.
+/// Runs a test program; the error is its output.
 fn ran(binary: &Binary, variables: &BTreeMap<String, String>) -> Result<()> {
     let Binary { program, folder, .. } = binary;
     let shell = Shell::new()?;

@@ -1,15 +1,14 @@
-//! `cargo xtask book`: the pages as a site, made by mdBook, and a check of all its links.
+//! `cargo xtask book`: the pages as a site, built by mdBook, with a check of all links.
 //!
-//! The pages stay where they are and keep the links that a code forge follows. mdBook reads a folder laid out as the
-//! repository, with the pages that `docs/SUMMARY.md` names and the files that they link:
+//! The pages keep their paths and their links for a code forge. mdBook reads a folder with the layout of the
+//! repository, which contains the pages that `docs/SUMMARY.md` names and the files that they link:
 //!
-//! - A page keeps its path, but that `README.md` becomes `index.md`.
+//! - A page keeps its path, except that `README.md` becomes `index.md`.
 //! - A picture keeps its path.
-//! - Any other file becomes a page that shows it, with `.html` after its name; a folder becomes one that lists it.
-//! - Pages of a folder that the summary does not name follow the `README.md` of that folder, in the order of their
-//!   names.
+//! - Any other file becomes a page that shows it, with `.html` after its name; a folder becomes a page that lists it.
+//! - Pages of a folder that are not in the summary follow the `README.md` of the folder, in the order of their names.
 //!
-//! Every link of the site is followed.
+//! Every link of the site is checked.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -21,10 +20,10 @@ use xshell::cmd;
 use crate::tidy::links::{fenced_apart, resolved, targets, with_targets};
 use crate::workspace::{emptied, files, output, regex, root, shell};
 
-/// Pages that mdBook makes for itself, and whose links are those of the others.
+/// Pages that mdBook generates, whose links are those of other pages.
 const OWN: [&str; 2] = ["404.html", "toc.html"];
 
-/// Has a program in that folder build the site into `target/book/html`, and follows its links.
+/// Builds the site into `target/book/html` with mdBook from this folder, and checks its links.
 pub(crate) fn book(programs: &str) -> Result<()> {
     let (mdbook, folder) = (Path::new(programs).join("mdbook"), root().join("target/book"));
     println!("\n== book: {}", folder.join("html").display());
@@ -39,13 +38,13 @@ pub(crate) fn book(programs: &str) -> Result<()> {
     Ok(())
 }
 
-/// The page that lists all others.
+/// The page that lists all other pages.
 const SUMMARY: &str = "docs/SUMMARY.md";
 
-/// How names of pictures end.
+/// The extensions of pictures.
 const PICTURES: [&str; 2] = [".svg", ".png"];
 
-/// Makes the folder again.
+/// Creates the folder for mdBook, without its previous content.
 fn stage(folder: &Path) -> Result<()> {
     let pages = files(&root(), &[".md"])?;
     let pages: BTreeMap<String, String> = pages.into_iter().map(|file| (file.path, file.text)).collect();
@@ -95,7 +94,8 @@ fn stage(folder: &Path) -> Result<()> {
     Ok(())
 }
 
-/// The summary, with paths from the root of the repository, and the pages of its folders that it does not name.
+/// The summary, with paths relative to the root of the repository, and with the pages of its folders that it does not
+/// name.
 fn complete(summary: &str, pages: &BTreeMap<String, String>) -> String {
     let from_root = rewritten(summary, &mut |target| resolved(SUMMARY, target));
     let named: BTreeSet<String> = from_root.lines().flat_map(targets).collect();
@@ -127,7 +127,7 @@ fn is_picture(path: &str) -> bool {
     PICTURES.iter().any(|end| path.ends_with(end))
 }
 
-/// A link to a file of the repository as a link to what stands for it in the site.
+/// The link in the site that corresponds to a link to a file of the repository.
 fn staged(target: &str) -> String {
     let end = target.find('#').unwrap_or(target.len());
     let (path, anchor) = target.split_at(end);
@@ -138,7 +138,7 @@ fn staged(target: &str) -> String {
     }
 }
 
-/// The names in a folder, a line each.
+/// The names in a folder, one per line.
 fn names(folder: &Path) -> Result<String> {
     let names =
         fs::read_dir(folder)?.map(|entry| Ok(entry?.file_name().to_string_lossy().into_owned() + "\n"));
@@ -156,7 +156,7 @@ fn listing(path: &str, text: &str) -> String {
     )
 }
 
-/// Links that lead to no file of the site or to no element, as `page: what is wrong`, and how many links there are.
+/// Links to a file or an element that the site does not have, as `page: what is wrong`, and the number of links.
 fn check(site: &Path) -> Result<(Vec<String>, usize)> {
     let (scripts, id) = (regex("(?s)<script.*?</script>"), regex(r#" id="([^"]*)""#));
     let link = regex(r#" (?:href|src)="([^"]*)""#);

@@ -1,4 +1,4 @@
-//! The cache folder: where it is, that only one call at a time works in a part of it, and what it needs and has.
+//! The cache folder: its location, the locks of its parts, and checks of the platform and the installed parts.
 
 use std::fs::TryLockError;
 use std::path::{Path, PathBuf};
@@ -9,18 +9,18 @@ use xshell::cmd;
 
 use crate::workspace::{shell, variable};
 
-/// The variable that names the cache folder.
+/// The environment variable that names the cache folder.
 pub(crate) const VARIABLE: &str = "RML_BACKENDS";
 
 const NEEDED: &str =
     "needed is Python 3.11 to 3.13 with venv, as `python3` (Debian: `apt install python3-venv`)";
 
-/// The folder that holds the folders of all backends and environments.
+/// The folder that contains the folders of all backends and environments.
 pub(crate) fn folder() -> Result<PathBuf> {
     named(&variable)
 }
 
-/// `$RML_BACKENDS`, else `$XDG_CACHE_HOME/rml`, else `~/.cache/rml`; as an absolute path.
+/// `$RML_BACKENDS`, or else `$XDG_CACHE_HOME/rml`, or else `~/.cache/rml`; as an absolute path.
 fn named(variable: &dyn Fn(&str) -> Option<String>) -> Result<PathBuf> {
     let folder = variable(VARIABLE)
         .or_else(|| Some(variable("XDG_CACHE_HOME")? + "/rml"))
@@ -29,7 +29,7 @@ fn named(variable: &dyn Fn(&str) -> Option<String>) -> Result<PathBuf> {
     Ok(std::path::absolute(folder)?)
 }
 
-/// Waits until no other call works on that part, and keeps the others out until the result is dropped.
+/// Waits until no other call works on a part, and locks it until the result is dropped.
 pub(crate) fn lock(root: &Path, name: &str) -> Result<std::fs::File> {
     fs::create_dir_all(root)?;
     let path = root.join(format!("{name}.lock"));
@@ -41,14 +41,14 @@ pub(crate) fn lock(root: &Path, name: &str) -> Result<std::fs::File> {
     Ok(file)
 }
 
-/// The folder of an environment's libraries, if it has that library.
+/// The folder with an environment's libraries, if this library is among them.
 pub(crate) fn libraries(environment: &str, library: &str) -> Option<PathBuf> {
     let versions = fs::read_dir(folder().ok()?.join(environment).join("venv/lib")).ok()?;
     let mut folders = versions.flatten().map(|version| version.path().join("site-packages"));
     folders.find(|folder| folder.join(library).exists())
 }
 
-/// Refuses machines without a Python that the libraries are made for and that can make environments.
+/// Refuses machines without a Python that the libraries support and that can create environments.
 pub(crate) fn check_python() -> Result<()> {
     let script = "import sys, venv, ensurepip; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 13))";
     let shell = shell()?;
@@ -57,24 +57,24 @@ pub(crate) fn check_python() -> Result<()> {
     Ok(())
 }
 
-/// The backends that need setting up.
+/// The backends that have to be installed.
 pub(crate) const BACKENDS: [&str; 2] = ["xla", "torch"];
 
-/// The oldest glibc that the libraries run with.
+/// The oldest glibc that the libraries support.
 const GLIBC: &str = "2.28";
 
-/// Whether a backend is set up.
+/// Whether a backend is installed.
 pub(crate) fn has_backend(name: &str) -> Result<bool> {
     Ok(folder()?.join(name).join("lib").join(format!("librml_backend_{name}.so")).exists())
 }
 
-/// Refuses platforms for which the pinned files are not made.
+/// Refuses platforms that the pinned files do not support.
 pub(crate) fn check_platform() -> Result<()> {
     let (shell, found) = (shell()?, format!("{} {}", std::env::consts::OS, std::env::consts::ARCH));
     let needed = "the backends xla and torch are set up on Linux x86_64 with glibc 2.28 or later only";
     let is_right = cfg!(all(target_os = "linux", target_arch = "x86_64", target_env = "gnu"));
     ensure!(is_right, "{needed}, and this is {found}; `--backend cpu` needs no setup");
-    // Where `getconf` is missing, nothing is known; the loader then tells what it lacks.
+    // Without `getconf` the version is unknown; the loader then reports what is missing.
     let version = cmd!(shell, "getconf GNU_LIBC_VERSION").quiet().ignore_stderr().read().unwrap_or_default();
     ensure!(!is_older(&version, GLIBC), "{needed}, and this is {version}; `--backend cpu` needs no setup");
     Ok(())

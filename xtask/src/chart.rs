@@ -1,23 +1,23 @@
-//! Line charts as SVG, with logarithmic axes: a factor looks the same everywhere.
+//! Line charts as SVG, with logarithmic axes: equal factors have equal distances.
 
 use anyhow::Result;
 use plotters::prelude::*;
 
-/// What a chart shows.
+/// The content of a chart.
 pub(crate) struct Chart<'a> {
     pub(crate) title: &'a str,
-    /// Whether the horizontal axis counts by factors, too.
+    /// Whether the horizontal axis is logarithmic, too.
     pub(crate) by_factors: bool,
-    /// What `y` is measured in.
+    /// The unit of `y`.
     pub(crate) unit: &'a str,
-    /// Names, and their points.
+    /// The names of the lines, and their points.
     pub(crate) lines: Vec<(&'a str, Vec<(f64, f64)>)>,
 }
 
-/// Colours that readers who see few colours tell apart, too.
+/// Colours that are also distinguishable for colour-blind readers.
 const COLOURS: [u32; 7] = [0x0072b2, 0xd55e00, 0x009e73, 0xcc79a7, 0xe69f00, 0x56b4e9, 0x555555];
 
-/// The chart as a text; none where there is nothing to show.
+/// The chart as text; none if there is nothing to show.
 pub(crate) fn svg(chart: &Chart<'_>) -> Result<Option<String>> {
     let of_x = |x: f64| if chart.by_factors { x.log10() } else { x };
     let shown = |points: &[(f64, f64)]| -> Vec<(f64, f64)> {
@@ -52,7 +52,7 @@ pub(crate) fn svg(chart: &Chart<'_>) -> Result<Option<String>> {
     Ok(Some(text))
 }
 
-/// The least and the greatest, a bit apart.
+/// The least and the greatest value, with a margin.
 fn bounds(values: impl Iterator<Item = f64>) -> std::ops::Range<f64> {
     let (low, high) = values.fold((f64::INFINITY, f64::NEG_INFINITY), |(l, h), v| (l.min(v), h.max(v)));
     let edge = ((high - low) * 0.05).max(0.05);

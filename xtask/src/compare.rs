@@ -1,7 +1,7 @@
 //! `cargo xtask bench --save NAME` and `--compare NAME`: whether this tree is faster or slower than another.
 //!
-//! What is saved is the benchmark as a program, not its figures: both programs then run in turns on the same machine,
-//! in the same minutes.
+//! The benchmark is saved as a program, not as figures: both programs then take turns on the same machine, within the
+//! same minutes.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -15,18 +15,18 @@ use crate::tables::{measured, median};
 use crate::worker::Worker;
 use crate::workspace::{root, shell, step};
 
-/// Where programs are kept, below the root.
+/// The folder of the saved programs, below the root.
 const FOLDER: &str = "target/benches";
 /// Pairs of processes for each case, and seconds of a turn.
 const ROUNDS: usize = 15;
 const SECONDS: f64 = 0.15;
-/// Differences that are none: of times, and of instructions.
+/// Differences that are too small to count: of times, and of instructions.
 const OF_TIME: f64 = 0.03;
 const OF_INSTRUCTIONS: f64 = 0.005;
-/// What `perf stat` counts, where the machine has counters: what the process does by itself, without the system.
+/// The event that `perf stat` counts, if the machine has counters: instructions of the process, without the system.
 const EVENT: &str = "instructions:u";
 
-/// Keeps the benchmark of this tree, or of a commit, under a name.
+/// Saves the benchmark of this tree, or of a commit, under a name.
 pub(crate) fn save(name: &str, commit: Option<&str>) -> Result<()> {
     let (to, shell) = (program(name)?, shell()?);
     fs::create_dir_all(root().join(FOLDER))?;
@@ -35,7 +35,7 @@ pub(crate) fn save(name: &str, commit: Option<&str>) -> Result<()> {
         Some(commit) => {
             let tree = root().join(FOLDER).join("tree");
             let remove = || cmd!(shell, "git worktree remove --force {tree}").quiet();
-            // One that was left behind is of no use.
+            // Remove a worktree that an earlier call left.
             let _ = remove().ignore_stderr().run();
             step("checkout", cmd!(shell, "git worktree add --quiet --detach {tree} {commit}"))?;
             let found = built(&tree);
@@ -48,7 +48,7 @@ pub(crate) fn save(name: &str, commit: Option<&str>) -> Result<()> {
     Ok(())
 }
 
-/// Runs the benchmark of this tree beside a saved one; fails if a case is slower.
+/// Runs the benchmark of this tree against a saved one; fails if a case is slower.
 pub(crate) fn compare(name: &str) -> Result<()> {
     let (old, new) = (program(name)?, program("now")?);
     ensure!(old.exists(), "nothing is saved as `{name}`; `cargo xtask bench --save {name}` does so");
@@ -84,7 +84,7 @@ pub(crate) fn compare(name: &str) -> Result<()> {
     Ok(())
 }
 
-/// Where the program of that name is kept.
+/// The path of the saved program with this name.
 fn program(name: &str) -> Result<PathBuf> {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
     let is_plain = !name.is_empty() && !name.starts_with('.') && name.chars().all(plain);
@@ -92,7 +92,7 @@ fn program(name: &str) -> Result<PathBuf> {
     Ok(root().join(FOLDER).join(format!("peers-{name}{}", std::env::consts::EXE_SUFFIX)))
 }
 
-/// Whether a program knows the job that it is started for: an older one may not.
+/// Whether a program supports a job; an older one may not.
 fn has_job(command: &[String]) -> Result<bool> {
     match started(command) {
         Ok(_) => Ok(true),
@@ -105,9 +105,9 @@ fn started(command: &[String]) -> Result<Worker> {
     Worker::start("the benchmark", Command::new(&command[0]).args(&command[1..]))
 }
 
-/// The verdict on a case, and the line that says why.
+/// The verdict on a case, and the line that explains it.
 fn case(commands: &[Vec<String>; 2], counts: bool) -> Result<(Verdict, String)> {
-    // As many steps as the old one does in a turn.
+    // Both do as many steps as the old program does in a turn.
     let steps = started(&commands[0])?.turn(&format!("seconds {SECONDS}"))?["steps"].max(2.0);
     let mut times = [Vec::new(), Vec::new()];
     for round in 0..ROUNDS {
@@ -124,7 +124,7 @@ fn case(commands: &[Vec<String>; 2], counts: bool) -> Result<(Verdict, String)> 
     Ok((verdict, format!("{old:12.6} {new:12.6} {:8.3} {interval:>17} {counted:>13}", time.median)))
 }
 
-/// The instructions of three pairs of processes that do the same steps.
+/// The instructions of three pairs of processes that do the same number of steps.
 fn instructions(commands: &[Vec<String>; 2], steps: f64) -> Result<Option<Ratio>> {
     let file = root().join(FOLDER).join("count").display().to_string();
     let perf = ["perf", "stat", "-x,", "-e", EVENT, "-o", &file, "--"].map(str::to_owned);
@@ -138,12 +138,12 @@ fn instructions(commands: &[Vec<String>; 2], steps: f64) -> Result<Option<Ratio>
     Ok(Ratio::of(&counts))
 }
 
-/// The count that a report states: the first field of the line of the event.
+/// The count in a report: the first field of the line of the event.
 fn count(report: &str) -> Option<f64> {
     report.lines().find(|l| l.contains(EVENT))?.split(',').next()?.parse().ok()
 }
 
-/// What pairs of measurements say.
+/// The result of pairs of measurements.
 #[derive(Clone, Copy, PartialEq, Debug)]
 enum Verdict {
     Faster,
@@ -151,7 +151,7 @@ enum Verdict {
     Same,
 }
 
-/// The ratio of new to old, and the interval that holds its median in at least 95 of 100 cases.
+/// The ratio of new to old, and the 95% confidence interval of its median.
 #[derive(Clone, Copy, PartialEq, Debug)]
 struct Ratio {
     median: f64,
@@ -160,8 +160,8 @@ struct Ratio {
 }
 
 impl Ratio {
-    /// Of pairs (old, new). The interval is between order statistics, so it supposes nothing of how noise is
-    /// distributed; few pairs have their whole range.
+    /// The ratio of pairs (old, new). The interval is between order statistics, so it assumes no distribution of the
+    /// noise; for few pairs, it is their whole range.
     fn of([old, new]: &[Vec<f64>; 2]) -> Option<Self> {
         let mut ratios: Vec<f64> = old.iter().zip(new).map(|(old, new)| new / old).collect();
         if ratios.is_empty() || ratios.iter().any(|r| !r.is_finite()) {
@@ -173,8 +173,8 @@ impl Ratio {
         Some(Self { median: ratios[n / 2], low: ratios[outside], high: ratios[n - 1 - outside] })
     }
 
-    /// Slower or faster, if the whole interval is beyond the tolerance: less is not told from how the linker lays code
-    /// out.
+    /// Slower or faster, if the whole interval is beyond the tolerance: smaller differences cannot be told from effects
+    /// of the code's layout.
     fn verdict(self, tolerance: f64) -> Verdict {
         match self {
             _ if self.low > 1.0 + tolerance => Verdict::Slower,
@@ -184,7 +184,7 @@ impl Ratio {
     }
 }
 
-/// One verdict from two: time decides, and where it sees no difference, instructions do.
+/// Combines two verdicts: time decides; if it shows no difference, instructions do.
 fn both(time: Verdict, instructions: Option<Verdict>) -> Verdict {
     if time == Verdict::Same { instructions.unwrap_or(time) } else { time }
 }
@@ -238,7 +238,7 @@ mod tests {
         let noise = ratio(&(0..15).map(|i| 0.8 + 0.035 * f64::from(i)).collect::<Vec<_>>()).unwrap();
         assert!(noise.median > 1.03 && noise.low < 1.0 && noise.high > 1.1, "{noise:?}");
         assert_eq!(noise.verdict(0.03), Same);
-        // Few pairs have their whole range.
+        // For few pairs, the interval is their whole range.
         assert_eq!(ratio(&[1.5, 1.0, 2.0]), Some(Ratio { median: 1.5, low: 1.0, high: 2.0 }));
         assert_eq!((Ratio::of(&[vec![], vec![]]), Ratio::of(&[vec![0.0], vec![1.0]])), (None, None));
     }

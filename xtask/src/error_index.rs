@@ -1,5 +1,5 @@
-//! The pages of diagnostics, `docs/errors/<code>.md`: one for each code declared in `rml-base`, which a test provokes.
-//! Their index and the table by which the command line embeds them are generated.
+//! The pages of diagnostics, `docs/errors/<code>.md`: each code declared in `rml-base` has a page and a test that
+//! provokes it. The index of the pages, and the table that embeds them in the command line, are generated.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -22,11 +22,11 @@ struct Entry {
     constant: String,
     /// The code.
     name: String,
-    /// What it means.
+    /// Its meaning.
     summary: String,
 }
 
-/// All codes in the order of their files and declarations `CONSTANT = "name", "summary";`.
+/// All codes, in the order of their files and declarations `CONSTANT = "name", "summary";`.
 fn entries(files: &[File]) -> Vec<Entry> {
     let declared = regex(r#"(\w+)\s*=\s*"([^"]*)",\s*"([^"]*)""#);
     let is_declaring = |f: &&File| f.path.starts_with(CODES) && !f.path.ends_with("/mod.rs");
@@ -44,7 +44,7 @@ fn entries(files: &[File]) -> Vec<Entry> {
     files.iter().filter(is_declaring).flat_map(entry).collect()
 }
 
-/// The topics that `TOPICS` lists, and the module of the codes of each: `("Runs", sim::ALL),`.
+/// The topics in `TOPICS`, each with the module of its codes: `("Runs", sim::ALL),`.
 fn topics(text: &str) -> Vec<(String, String)> {
     let list = text.split_once("TOPICS").and_then(|(_, list)| list.split("\n];").next()).unwrap_or_default();
     let found = regex(r#"\("([^"]*)", (\w+)::ALL\)"#);
@@ -65,7 +65,8 @@ pub(crate) fn write() -> Result<()> {
     Ok(())
 }
 
-/// Generated files that are not what [`write()`] would make them, codes without a test or a page, pages without a code.
+/// Generated files that differ from the output of [`write()`], codes without a test or a page, and pages without a
+/// code.
 pub(crate) fn check(files: &[File]) -> Result<Vec<String>> {
     let entries = entries(files);
     let mut findings = untested(&entries, files);
@@ -89,7 +90,7 @@ fn untested(entries: &[Entry], files: &[File]) -> Vec<String> {
     lacking.map(|e| format!("{}: no test provokes the code `{}`", e.path, e.name)).collect()
 }
 
-/// What of a file is tests: all of it below a `tests` folder, or its test module.
+/// The tests in a file: all of it below a `tests` folder, or its test module.
 fn test_part(file: &File) -> Option<&str> {
     let is_test = file.path.starts_with("tests/") || file.path.contains("/tests/");
     let at =

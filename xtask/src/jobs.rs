@@ -1,4 +1,4 @@
-//! The commands that `xtask/data/jobs.toml` describes, and the test run among them.
+//! The commands that `xtask/data/jobs.toml` describes, and the test run.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -23,7 +23,7 @@ struct Jobs {
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Job {
-    /// Debian packages by the program that is searched for.
+    /// Debian packages by the program that they provide.
     #[serde(default)]
     packages: BTreeMap<String, String>,
     environment: Option<String>,
@@ -31,7 +31,7 @@ struct Job {
     stamp: Option<String>,
     #[serde(default)]
     from: Vec<String>,
-    /// Whether it is left out of the test run where there is no Python.
+    /// Whether the test run omits it if there is no Python.
     #[serde(default)]
     optional: bool,
     #[serde(default)]
@@ -56,7 +56,7 @@ struct Step {
     alike: bool,
 }
 
-/// How much is tested: what needs neither XLA nor libtorch nor Python, or everything.
+/// The extent of the tests: those that need neither XLA nor libtorch nor Python, or all.
 #[derive(Deserialize, Clone, Copy, PartialEq)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Extent {
@@ -68,7 +68,7 @@ fn jobs() -> Result<Jobs> {
     toml::from_str(&read("xtask/data/jobs.toml")?).context("xtask/data/jobs.toml")
 }
 
-/// Takes the steps of the job of that name.
+/// Executes the steps of the job with this name.
 pub(crate) fn run(name: &str, extent: Extent) -> Result<()> {
     let (jobs, shell, mut printed) = (jobs()?, shell()?, None);
     let job = jobs.job.get(name).with_context(|| format!("there is no job {name}"))?;
@@ -105,7 +105,8 @@ pub(crate) fn run(name: &str, extent: Extent) -> Result<()> {
     Ok(stamp.map_or(Ok(()), |path| fs_err::write(path, wanted))?)
 }
 
-/// The folder of the programs of a Python environment, which is made and not changed by others until this is dropped.
+/// The folder of the programs of a Python environment, which is created if needed, and locked until the second value is
+/// dropped.
 pub(crate) fn environment(name: &str) -> Result<(PathBuf, File)> {
     let cache = cache::folder()?;
     let lock = cache::lock(&cache, name)?;
@@ -114,7 +115,7 @@ pub(crate) fn environment(name: &str) -> Result<(PathBuf, File)> {
 }
 
 impl Job {
-    /// What the job is made of: the texts of files, and its commands.
+    /// The content of a job for comparison: the texts of its files, and its commands.
     fn content(&self) -> Result<String> {
         let files = self.from.iter().map(|path| files(&root().join(path), &[""]));
         let files = files.collect::<Result<Vec<_>>>()?.concat();
@@ -139,7 +140,7 @@ fn is_there(shell: &Shell, program: &str) -> bool {
     cmd!(shell, "{program} --version").quiet().ignore_stdout().ignore_stderr().run().is_ok()
 }
 
-/// Installs the packages of missing programs, if that is possible.
+/// Installs the packages of missing programs, if possible.
 fn install(shell: &Shell, job: &Job, variables: &Variables) -> Result<()> {
     let is_missing = |program: &str| !filled(program, variables).is_ok_and(|name| is_there(shell, &name));
     let missing = job.packages.iter().filter(|(program, _)| is_missing(program));
@@ -154,7 +155,7 @@ fn install(shell: &Shell, job: &Job, variables: &Variables) -> Result<()> {
     step(&name, cmd!(shell, "apt-get install --yes --quiet --no-install-recommends {missing...}"))
 }
 
-/// Runs the command of a step; `printed` is what the first one of those that print alike printed.
+/// Runs the command of a step; `printed` is the output of the first of the steps that must print the same.
 fn take(step: &Step, variables: &Variables, printed: &mut Option<String>) -> Result<()> {
     let shell = shell()?;
     if let Some(folder) = &step.empties {
@@ -174,7 +175,7 @@ fn take(step: &Step, variables: &Variables, printed: &mut Option<String>) -> Res
     }
     println!("\n== {}", step.name);
     let (printed_here, errors) = output(command).with_context(|| format!("{} failed", step.name))?;
-    // An emulator writes what its board says to either stream.
+    // Emulators print the output of the board to either stream.
     let all = format!("{printed_here}{errors}");
     let missing = step.shows.iter().find(|part| !printed_here.contains(*part));
     let refused = step.refuses.as_ref().and_then(|mark| errors.lines().find(|line| line.contains(mark)));
@@ -190,7 +191,8 @@ fn take(step: &Step, variables: &Variables, printed: &mut Option<String>) -> Res
 /// The variables of the file, and the folder of the programs of the Python environment.
 pub(crate) type Variables = (BTreeMap<String, String>, Option<String>);
 
-/// The words of a command, between white space or quotes. Variables of the file can have several words, others are one.
+/// The words of a command, separated by white space, or quoted. A variable of the file may expand to several words,
+/// other variables to one.
 pub(crate) fn words(command: &str, variables: &Variables) -> Result<Vec<String>> {
     let mut command = command.to_owned();
     let names = |name: &str| format!("{{{name}}}");
@@ -201,7 +203,7 @@ pub(crate) fn words(command: &str, variables: &Variables) -> Result<Vec<String>>
     word.captures_iter(&command).map(|found| filled(found.extract::<1>().1[0], variables)).collect()
 }
 
-/// The text with the values of variables in place of their names.
+/// The text with the names of variables replaced by their values.
 fn filled(text: &str, variables: &Variables) -> Result<String> {
     let (name, mut text) = (regex(r"\{(\w+)\}"), text.to_owned());
     while let Some(found) = name.captures(&text) {

@@ -1,5 +1,5 @@
-//! `cargo xtask nightly`: is this commit slower than that of the last night, and how fast is it beside others? The
-//! figures of all nights and their charts are kept in a branch of their own.
+//! `cargo xtask nightly`: tells whether this commit is slower than that of the last night, and how fast it is compared
+//! with other tools. The figures of all nights and their charts are in a separate branch.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -14,11 +14,11 @@ use crate::tables::machine;
 use crate::workspace::{self, root, shell};
 use crate::{compare, peers};
 
-/// The name under which the program of the last night is saved.
+/// The name of the saved program of the last night.
 const LAST: &str = "last-night";
 
-/// Compares with the last night, runs the peers, and keeps the figures; with `push` the branch goes where the
-/// repository came from. Fails, after all of that, if something is slower than it was.
+/// Compares with the last night, runs the peers, and stores the figures; with `push`, pushes the branch to the remote.
+/// Fails at the end if something became slower.
 pub(crate) fn nightly(push: bool) -> Result<()> {
     let (branch, shell) = (Branch::open(&root(), push)?, shell()?);
     let mut entries = read(branch.folder())?;
@@ -48,14 +48,14 @@ pub(crate) fn nightly(push: bool) -> Result<()> {
     verdict
 }
 
-/// The branch that keeps the figures, which has no commit in common with the others.
+/// The branch with the figures, which has no commit in common with other branches.
 const NAME: &str = "performance";
-/// Where it is checked out, below the root.
+/// The folder in which it is checked out, below the root.
 const FOLDER: &str = "target/performance";
-/// Who commits where nobody else is configured.
+/// The author of commits if none is configured.
 const AUTHOR: [&str; 4] = ["-c", "user.name=nightly", "-c", "user.email=nightly@localhost"];
 
-/// What git says in a folder.
+/// The output of git in a folder.
 fn git(folder: &Path, args: &[&str]) -> Result<String> {
     let shell = Shell::new()?;
     shell.change_dir(folder);
@@ -69,12 +69,12 @@ struct Branch {
 }
 
 impl Branch {
-    /// Checks out the branch: with `fetch` that of the remote, if it has one. A new branch begins empty.
+    /// Checks out the branch; with `fetch` that of the remote, if it exists. A new branch is empty.
     fn open(root: &Path, fetch: bool) -> Result<Self> {
         let folder = root.join(FOLDER);
         let path = folder.to_string_lossy().into_owned();
         if folder.exists() {
-            // One that was left behind is of no use.
+            // Remove a worktree that an earlier call left.
             git(root, &["worktree", "remove", "--force", &path])?;
         }
         if fetch && !git(root, &["ls-remote", "--heads", "origin", NAME])?.is_empty() {
@@ -94,7 +94,7 @@ impl Branch {
         &self.folder
     }
 
-    /// Commits what is in the folder, pushes it if told to, and removes the folder.
+    /// Commits the content of the folder, pushes it if requested, and removes the folder.
     fn keep(self, push: bool) -> Result<()> {
         git(&self.folder, &["add", "--all"])?;
         git(&self.folder, &[&AUTHOR[..], &["commit", "--quiet", "-m", "Figures of another night"]].concat())?;
@@ -106,10 +106,10 @@ impl Branch {
     }
 }
 
-/// The file of the lines.
+/// The file with one line for each run.
 const FILE: &str = "history.jsonl";
 
-/// A run: what of, when, where, and its figures in milliseconds by job, threads and side.
+/// A run: its commit, time and machine, and its figures in milliseconds by job, threads and side.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 struct Entry {
     commit: String,

@@ -1,5 +1,5 @@
-//! `cargo xtask peers`: the same jobs by this project, JAX, PyTorch, Keras and a program in C, taking turns on the same
-//! processors.
+//! `cargo xtask peers`: measures the same jobs in this project, JAX, PyTorch, Keras and a program in C, which take
+//! turns on the same processors.
 
 mod breadth;
 
@@ -21,13 +21,13 @@ use crate::worker::Worker;
 use crate::workspace::{root, target};
 use crate::{binaries, cache};
 
-/// The figures, for those who keep them.
+/// The file of figures for further use.
 pub(crate) const FIGURES: &str = "target/peers/figures.json";
-/// How often each side takes a turn, and for how many seconds.
+/// The number of turns of each side, and their length in seconds.
 const ROUNDS: usize = 5;
 const SECONDS: f64 = 0.4;
 
-/// What is measured.
+/// The selection of measurements.
 #[derive(Args, Default, Debug)]
 #[command(args_conflicts_with_subcommands = true)]
 pub(crate) struct Choice {
@@ -46,7 +46,7 @@ enum Breadth {
     Breadth(breadth::Choice),
 }
 
-/// Runs the groups that are named, or all, and writes their tables.
+/// Runs the selected groups, or all, and writes their tables.
 pub(crate) fn peers(choice: &Choice) -> Result<()> {
     if let Some(Breadth::Breadth(choice)) = &choice.breadth {
         return breadth::breadth(choice);
@@ -96,14 +96,14 @@ pub(crate) fn peers(choice: &Choice) -> Result<()> {
     run.figures.write(FIGURES, false)
 }
 
-/// Processes of sides, each of which does jobs one after the other.
+/// Processes of sides, each of which does several jobs one after the other.
 type Session = Vec<(String, Worker)>;
 
-/// What sides do, by what it is done, and what it gave.
+/// The tools that run the sides, and the results.
 struct Run {
     commands: BTreeMap<String, String>,
     variables: BTreeMap<String, String>,
-    /// The folder of Python, and its lock.
+    /// The folder of Python's programs, and its lock.
     python: (PathBuf, File),
     figures: Figures,
     rounds: usize,
@@ -111,7 +111,7 @@ struct Run {
 }
 
 impl Run {
-    /// Builds all sides, which are run by those commands.
+    /// Builds all sides that these commands run.
     fn build(
         commands: &BTreeMap<String, String>,
         backend: &str,
@@ -127,7 +127,7 @@ impl Run {
         Ok(Self { commands, variables, python, figures: Figures::default(), rounds, seconds })
     }
 
-    /// What runs a job on a side: a library, `c`, this project, or this project on a backend (`rml xla`).
+    /// The command that runs a job on a side: a library, `c`, this project, or this project on a backend (`rml xla`).
     fn command(&self, side: &str, job: &str, threads: usize) -> Result<Command> {
         let mut variables = self.variables.clone();
         variables.extend(
@@ -140,7 +140,7 @@ impl Run {
         Ok(command)
     }
 
-    /// Has sides take turns at the first of some jobs, in a session that goes to it or in a new one.
+    /// Lets sides take turns at the first of some jobs, in a session that continues with it, or in a new one.
     fn measure(
         &mut self,
         group: &Group,
@@ -164,7 +164,7 @@ impl Run {
                     Worker::spawn(side, command.args(&jobs[1..]).arg("--turns"))?
                 }
             };
-            // The first side writes what the others read, which get ready beside each other.
+            // The first side writes the files that the others read; these prepare in parallel.
             if running.is_empty() {
                 worker.wait()?;
             }
@@ -189,10 +189,10 @@ impl Run {
         Ok(running)
     }
 
-    /// Runs whole processes, in turns over the seeds.
+    /// Runs whole processes, taking turns for each seed.
     fn processes(&mut self, job: &str, threads: usize, names: &[String]) -> Result<()> {
         println!("\n== peers: {job}");
-        // The first run reads the files from the disk.
+        // The first run is not counted, since it reads the files from disk.
         for (seed, counts) in [(0, false)].into_iter().chain((0..self.rounds).map(|seed| (seed, true))) {
             for side in names {
                 let mut command = self.command(side, &format!("{job}:{seed}"), threads)?;
@@ -215,7 +215,7 @@ impl Run {
     }
 }
 
-/// Whether a side did what the first one did, as far as its loss tells.
+/// Whether a side has the same loss as the first one.
 fn agrees(group: &Group, first: Option<Option<f64>>, loss: Option<f64>) -> bool {
     let is_high = group.at_least.is_none_or(|least| loss.is_some_and(|loss| loss >= least));
     let is_same = group.same.is_none_or(|part| match (first, loss) {
@@ -225,18 +225,18 @@ fn agrees(group: &Group, first: Option<Option<f64>>, loss: Option<f64>) -> bool 
     is_high && is_same
 }
 
-/// Whether a side can be run here; a backend that is not set up cannot.
+/// Whether a side can run on this machine; a backend that is not installed cannot.
 fn has(side: &str) -> Result<bool> {
     let backend = side.strip_prefix("rml ").filter(|backend| cache::BACKENDS.contains(backend));
     backend.map_or(Ok(true), cache::has_backend)
 }
 
-/// Builds the benchmark of the project in that folder, and says where it is.
+/// Builds the benchmark of the project in this folder, and returns its path.
 pub(crate) fn built(folder: &Path) -> Result<PathBuf> {
     println!("\n== benchmark in {}", folder.display());
     let shell = Shell::new()?;
     shell.change_dir(folder);
-    // What another tree has in common with this one is built once.
+    // Dependencies that another tree shares with this one are built once.
     shell.set_var("CARGO_TARGET_DIR", target());
     let flags = ["bench", "--package", "rml", "--features", "xla,torch", "--bench", "peers", "--no-run"];
     binaries::executable(&flags, &shell)

@@ -1,5 +1,5 @@
-//! What the backends cost a program that does not use them: `rml` is built with and without them, and `rml check` is
-//! timed.
+//! The cost of the backends for a program that does not use them: builds `rml` with and without them, and times `rml
+//! check`.
 
 use std::path::PathBuf;
 use std::time::Instant;
@@ -12,13 +12,13 @@ use crate::binaries;
 use crate::tables::median;
 use crate::workspace::shell;
 
-/// The features that bring backends.
+/// The features that add backends.
 const FEATURES: &str = "xla,torch";
-/// What is checked, which loads no backend.
+/// The program that is checked, which loads no backend.
 const PROGRAM: &str = "examples/digits.rml";
 /// How often each build runs, in turns.
 const RUNS: usize = 101;
-/// How much larger the build with backends may be, in megabytes, and how much later it may end, in milliseconds.
+/// How much larger the build with backends may be, in megabytes, and how much longer it may take, in milliseconds.
 const LIMITS: [f64; 2] = [20.0, 15.0];
 
 /// Builds both, measures them in turns, and prints a table.
@@ -29,7 +29,7 @@ pub(crate) fn startup() -> Result<()> {
         for (program, times) in programs.iter().zip(&mut times) {
             let start = Instant::now();
             cmd!(shell, "{program} check {PROGRAM}").quiet().ignore_stdout().run()?;
-            // The first run reads the file from the disk.
+            // The first run is not counted, since it reads the file from disk.
             if run > 0 {
                 times.push(1e3 * start.elapsed().as_secs_f64());
             }
@@ -46,7 +46,7 @@ pub(crate) fn startup() -> Result<()> {
     rows.iter().zip(LIMITS).try_for_each(|((what, values), limit)| verdict(what, *values, limit))
 }
 
-/// Builds `rml` for release and keeps a copy under that name.
+/// Builds `rml` for release and keeps a copy with this name.
 fn build(name: &str, features: &[&str]) -> Result<PathBuf> {
     println!("== rml {name} {FEATURES}");
     let flags = [&["build", "--release", "--package", "rml-cli"], features].concat();

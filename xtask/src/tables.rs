@@ -1,4 +1,4 @@
-//! Figures, the tables of them that `xtask/data/measured.toml` describes, and the pages in which they stand.
+//! Figures, their tables as described by `xtask/data/measured.toml`, and the pages with these tables.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use serde_json::{Map, Value, json};
 use crate::chart::{Chart, svg};
 use crate::workspace::{read, root};
 
-/// Quantities by name, such as `median_ms`, each with its values in turn.
+/// Quantities by name, such as `median_ms`, with one value for each turn.
 pub(crate) type Sample = BTreeMap<String, Vec<f64>>;
 
 /// Samples by job, threads and side.
@@ -38,7 +38,8 @@ impl Figures {
         self.get(job, threads, side, "median_ms").map(|values| median(values))
     }
 
-    /// Writes figures by job, threads and side: medians in milliseconds, or all quantities, the least of least times.
+    /// Writes figures by job, threads and side: medians in milliseconds, or all quantities, the minimum of minimal
+    /// times.
     pub(crate) fn write(&self, path: &str, whole: bool) -> Result<()> {
         let of = |(name, values): (&String, &Vec<f64>)| {
             let (least, middle, _) = spread(values);
@@ -54,12 +55,12 @@ impl Figures {
     }
 }
 
-/// The one in the middle.
+/// The median.
 pub(crate) fn median(values: &[f64]) -> f64 {
     spread(values).1
 }
 
-/// The least, the median and the greatest.
+/// The least value, the median, and the greatest value.
 fn spread(values: &[f64]) -> (f64, f64, f64) {
     let mut sorted = values.to_vec();
     sorted.sort_by(f64::total_cmp);
@@ -67,7 +68,7 @@ fn spread(values: &[f64]) -> (f64, f64, f64) {
     (at(0), at(sorted.len() / 2), at(sorted.len().saturating_sub(1)))
 }
 
-/// What is measured and shown.
+/// The measurements and tables.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Measured {
@@ -79,7 +80,7 @@ pub(crate) struct Measured {
     pub(crate) case: Vec<Case>,
 }
 
-/// The product whose speed others are compared with.
+/// The product whose speed is the reference for others.
 #[derive(Deserialize)]
 pub(crate) struct Product {
     pub(crate) job: String,
@@ -87,7 +88,7 @@ pub(crate) struct Product {
     operations: f64,
 }
 
-/// Tables, chosen by a name; they stand in the page between marks.
+/// Tables with a common name; they are placed between marks in the page.
 #[derive(Deserialize, Default, Clone)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Group {
@@ -100,7 +101,7 @@ pub(crate) struct Group {
     pub(crate) table: Vec<Table>,
 }
 
-/// What two commits are compared at.
+/// A case for comparing two commits.
 #[derive(Deserialize)]
 pub(crate) struct Case {
     pub(crate) title: String,
@@ -115,12 +116,12 @@ pub(crate) struct Table {
     pub(crate) text: String,
     pub(crate) first: String,
     pub(crate) sides: Vec<String>,
-    /// Names of columns, each with its sides, of which the fastest counts; otherwise each side has one.
+    /// Columns, each with its sides, of which the fastest counts; by default, each side has its own column.
     pub(crate) columns: Vec<Vec<String>>,
     pub(crate) threads: Option<usize>,
     pub(crate) compared: Option<String>,
     pub(crate) peak: bool,
-    /// Whether cells have medians only.
+    /// Whether cells contain only medians.
     pub(crate) brief: bool,
     pub(crate) picture: Option<String>,
     pub(crate) picture_title: String,
@@ -148,7 +149,7 @@ pub(crate) fn measured() -> Result<Measured> {
 }
 
 impl Row {
-    /// What is shown of a value.
+    /// The displayed quantity for a value.
     fn shown(&self, value: f64) -> f64 {
         self.over.map_or(value * self.times.unwrap_or(1.0), |over| over / value)
     }
@@ -164,14 +165,14 @@ impl Table {
         row.threads.or(self.threads).unwrap_or(1)
     }
 
-    /// The values of the fastest of the sides of a column.
+    /// The values of the fastest side of a column.
     fn values<'a>(&self, row: &Row, column: &[String], figures: &'a Figures) -> Option<&'a Vec<f64>> {
         let of = row.of.as_deref().unwrap_or("median_ms");
         let all = column.iter().skip(1).filter_map(|side| figures.get(&row.job, self.threads(row), side, of));
         all.min_by(|a, b| median(a).total_cmp(&median(b)))
     }
 
-    /// The time of the fastest of the other tools by that of this project.
+    /// The time of the fastest of the other tools, divided by that of this project.
     pub(crate) fn ratio(&self, row: &Row, figures: &Figures) -> Option<f64> {
         let columns = self.columns();
         let is_other = |column: &&Vec<String>| !column[0].starts_with("rml");
@@ -192,7 +193,7 @@ impl Table {
         self.row.iter().all(|row| self.values(row, &own[0], figures).is_some())
     }
 
-    /// The table of what there is, in Markdown.
+    /// The table in Markdown, with the figures that exist.
     pub(crate) fn markdown(&self, figures: &Figures, product: &Product) -> String {
         let has_any = |c: &Vec<String>| self.row.iter().any(|row| self.values(row, c, figures).is_some());
         let columns: Vec<_> = self.columns().into_iter().filter(has_any).collect();
@@ -218,7 +219,7 @@ impl Table {
         out
     }
 
-    /// The median, and where there is room the least and the greatest.
+    /// The median and, unless cells are brief, the least and the greatest value.
     fn cell(&self, row: &Row, values: &[f64]) -> String {
         let values: Vec<f64> = values.iter().map(|value| row.shown(*value)).collect();
         let (low, middle, high) = spread(&values);
@@ -227,14 +228,14 @@ impl Table {
         if self.brief { brief } else { format!("{middle} ({low}–{high})") }
     }
 
-    /// The best speed of the product, in operations a millisecond.
+    /// The best speed of the product, in operations per millisecond.
     fn peak(&self, figures: &Figures, product: &Product) -> Option<f64> {
         let of = |side: &String| figures.get(&product.job, self.threads.unwrap_or(1), side, "median_ms");
         let least = product.sides.iter().filter_map(of).map(|values| spread(values).0).reduce(f64::min)?;
         self.peak.then_some(product.operations / least)
     }
 
-    /// The same as a picture, and where it is kept, for a table that has one.
+    /// The picture of a table and its file, if the table has one.
     pub(crate) fn drawn(&self, figures: &Figures) -> Result<Option<(&str, String)>> {
         let mut lines: Vec<(&str, Vec<(f64, f64)>)> = Vec::new();
         for side in &self.sides {
@@ -247,23 +248,23 @@ impl Table {
     }
 }
 
-/// Three digits, or all before the point.
+/// The number with three significant digits, or all digits before the decimal point.
 fn digits(value: f64) -> String {
     let digits = [0.9995, 9.995, 99.95].iter().filter(|limit| value < **limit).count();
     format!("{value:.digits$}")
 }
 
-/// A relative speed, which says so if it is lower.
+/// A relative speed, with a remark if it is lower.
 fn relative(ratio: f64) -> String {
     let shown = if ratio < 9.995 { format!("{ratio:.2}") } else { format!("{ratio:.0}") };
     if ratio < 1.0 { format!("**{shown}: slower**") } else { format!("**{shown}**") }
 }
 
-/// The page that has all measured tables.
+/// The page with all tables of measurements.
 pub(crate) const MEASUREMENTS: &str = "docs/performance-method.md";
 
-/// Cores and model of the processor, as the system tells them, and how much else it does: the load is that of the
-/// minute before.
+/// The number of cores and the model of the processor, as reported by the system, and the load average of the last
+/// minute.
 pub(crate) fn machine() -> String {
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let text = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
@@ -274,13 +275,13 @@ pub(crate) fn machine() -> String {
     format!("{cores} core{} of {model}, load {load} before the run", if cores == 1 { "" } else { "s" })
 }
 
-/// Writes a text between the marks of that name in a page: `<!-- NAME -->` and `<!-- end of NAME -->`, each alone on a
+/// Replaces the text between the marks of a name in a page: `<!-- NAME -->` and `<!-- end of NAME -->`, each on its own
 /// line.
 pub(crate) fn write_page(page: &str, name: &str, text: &str) -> Result<()> {
     Ok(fs::write(root().join(page), replaced(&read(page)?, page, name, text)?)?)
 }
 
-/// The page with another text between those marks.
+/// The page with the text between these marks replaced.
 fn replaced(old: &str, page: &str, name: &str, text: &str) -> Result<String> {
     let [begin, end] = [format!("<!-- {name} -->\n"), format!("<!-- end of {name} -->\n")];
     let at = |mark: &str| old.find(mark).with_context(|| format!("{page} has no mark {}", mark.trim()));
@@ -307,7 +308,7 @@ mod tests {
         figures(&entries.iter().map(entry).collect::<Vec<Entry<'_>>>())
     }
 
-    /// Whether the tables of a group have those parts.
+    /// Checks that the tables of a group contain these parts.
     fn has(name: &str, figures: &Figures, parts: &[&str]) {
         let measured = measured().unwrap();
         let group = measured.group.iter().find(|g| g.name == name).unwrap();

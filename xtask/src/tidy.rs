@@ -1,4 +1,4 @@
-//! The checks that no compiler makes. Each gives its findings as `path: what is wrong`.
+//! Checks that the compiler does not make. Each returns its findings as `path: what is wrong`.
 
 mod circles;
 pub(crate) mod links;
@@ -32,7 +32,7 @@ fn findings() -> Result<Vec<String>> {
     Ok(checks.concat())
 }
 
-/// Prints all findings; there must be none.
+/// Prints all findings; fails if there are any.
 pub(crate) fn tidy() -> Result<()> {
     println!("\n== tidy");
     let findings = findings()?;

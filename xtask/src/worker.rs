@@ -1,6 +1,6 @@
-//! A process that measures a job in turns: it says when it is ready, and takes a turn for each line that it is given.
+//! A process that measures a job in turns: it reports when it is ready, and takes a turn for each line of input.
 //!
-//! The lines are those of `crates/rml/benches/peers.rs`; the programs in `benches/peers` have the same.
+//! The lines are those of `crates/rml/benches/peers.rs`; the programs in `benches/peers` use the same.
 
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Read as _, Write};
@@ -9,18 +9,18 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use anyhow::{Context as _, Result, bail, ensure};
 use serde_json::{Map, Value};
 
-/// What a turn gave: times of a step in milliseconds, such as `median_ms`, and how many `steps` it had.
+/// The result of a turn: times of a step in milliseconds, such as `median_ms`, and the number of `steps`.
 pub(crate) type Turn = BTreeMap<String, f64>;
 
-/// A process that is ready; it ends when this is dropped.
+/// A process that is ready; dropping this value ends it.
 pub(crate) struct Worker {
     name: String,
     child: Child,
     input: Option<ChildStdin>,
     output: BufReader<ChildStdout>,
-    /// The mean loss of the first steps, where the job has one.
+    /// The mean loss of the first steps, if the job has a loss.
     pub(crate) loss: Option<f64>,
-    /// The most bytes in memory before the job began: what the libraries take.
+    /// The peak memory in bytes before the job began: the memory of the libraries.
     pub(crate) memory: Option<f64>,
 }
 
@@ -32,7 +32,7 @@ impl Worker {
         Ok(worker)
     }
 
-    /// Starts a process, which gets ready by itself.
+    /// Starts a process without waiting until it is ready.
     pub(crate) fn spawn(name: &str, command: &mut Command) -> Result<Self> {
         let child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
         let mut child = child.with_context(|| format!("cannot start {name}"))?;
@@ -50,7 +50,7 @@ impl Worker {
         Ok(())
     }
 
-    /// Has the process go to its next job, and get ready for it.
+    /// Lets the process continue with its next job, and waits until it is ready.
     pub(crate) fn next(self) -> Result<Self> {
         self.say("next\n")?;
         Ok(self)
@@ -60,7 +60,7 @@ impl Worker {
         self.input.as_ref().context("no input")?.write_all(text.as_bytes()).context(self.name.clone())
     }
 
-    /// Takes a turn of some `seconds` or `steps`.
+    /// Runs a turn of some `seconds` or `steps`.
     pub(crate) fn turn(&mut self, length: &str) -> Result<Turn> {
         self.say(&format!("{length}\n"))?;
         let line = self.line()?;
@@ -75,7 +75,7 @@ impl Worker {
         Ok(turn)
     }
 
-    /// The next line that is an object; JAX and PyTorch may say other things before.
+    /// The next line that is a JSON object; JAX and PyTorch may print other lines before it.
     fn line(&mut self) -> Result<Map<String, Value>> {
         loop {
             let mut line = String::new();
@@ -89,7 +89,7 @@ impl Worker {
         }
     }
 
-    /// The end of what the process, which has ended, wrote to standard error.
+    /// The last lines that the ended process wrote to standard error.
     fn complaints(&mut self) -> String {
         let mut text = Vec::new();
         let _ = self.child.stderr.take().map(|mut pipe| pipe.read_to_end(&mut text));
@@ -101,7 +101,7 @@ impl Worker {
 
 impl Drop for Worker {
     fn drop(&mut self) {
-        // The end of its input ends it.
+        // The process ends at the end of its input.
         self.input = None;
         let _ = self.child.wait();
     }

@@ -1,4 +1,4 @@
-//! Where the workspace is, which files it holds, and how programs are called in it.
+//! The location of the workspace, its files, and calls of programs in it.
 
 use std::path::{Path, PathBuf};
 use std::time::Instant;
@@ -15,7 +15,7 @@ pub(crate) fn root() -> PathBuf {
     here.parent().unwrap_or(here).to_path_buf()
 }
 
-/// What starts programs in the workspace's root.
+/// A shell that starts programs in the workspace's root.
 pub(crate) fn shell() -> Result<Shell> {
     let shell = Shell::new()?;
     shell.change_dir(root());
@@ -32,22 +32,22 @@ pub(crate) fn target() -> PathBuf {
     root().join(variable("CARGO_TARGET_DIR").unwrap_or_else(|| "target".to_owned()))
 }
 
-/// A variable of this process; empty ones count as absent.
+/// An environment variable; empty ones count as absent.
 pub(crate) fn variable(name: &str) -> Option<String> {
     std::env::var(name).ok().filter(|value| !value.is_empty())
 }
 
-/// The text of a file of the workspace; lines end as everywhere.
+/// The text of a file of the workspace, with uniform line ends.
 pub(crate) fn read(path: impl AsRef<Path>) -> Result<String> {
     Ok(fs::read_to_string(root().join(path))?.replace("\r\n", "\n"))
 }
 
-/// A regular expression that is known to be one.
+/// A regular expression that is known to be valid.
 pub(crate) fn regex(text: &str) -> Regex {
     Regex::new(text).unwrap_or_else(|e| panic!("{e}"))
 }
 
-/// Makes a folder without what it held.
+/// Creates a folder, without its previous content.
 pub(crate) fn emptied(folder: &Path) -> Result<()> {
     if folder.exists() {
         fs::remove_dir_all(folder)?;
@@ -55,7 +55,7 @@ pub(crate) fn emptied(folder: &Path) -> Result<()> {
     Ok(fs::create_dir_all(folder)?)
 }
 
-/// Runs a command, and says what it is and how long it took.
+/// Runs a command, and prints its name and its duration.
 pub(crate) fn step(name: &str, command: Cmd<'_>) -> Result<()> {
     println!("\n== {name}");
     let start = Instant::now();
@@ -64,7 +64,7 @@ pub(crate) fn step(name: &str, command: Cmd<'_>) -> Result<()> {
     ran.with_context(|| format!("{name} failed"))
 }
 
-/// What a command writes to both streams; the error, if it fails, has both.
+/// The output of a command on both streams; if it fails, the error contains both.
 pub(crate) fn output(command: Cmd<'_>) -> Result<(String, String)> {
     let output = command.quiet().ignore_status().output()?;
     let [out, errors] =
@@ -82,7 +82,7 @@ pub(crate) struct File {
     pub(crate) text: String,
 }
 
-/// All files of a folder whose names end so, by path, without build output and what is hidden.
+/// All files in a folder with one of these endings, by path, without build output and hidden files.
 pub(crate) fn files(folder: &Path, ends: &[&str]) -> Result<Vec<File>> {
     let is_left_out = |entry: &DirEntry| {
         let name = entry.file_name().to_string_lossy();

@@ -1,5 +1,5 @@
-//! Compiles a program from a string, trains it window by window, saves what it learned, and runs it cycle by cycle with
-//! that.
+//! Compiles a program from a string, trains it window by window, saves the learned parameters, and runs it cycle by
+//! cycle with them.
 
 #![allow(clippy::print_stdout, reason = "an example shows what it does")]
 

@@ -1,5 +1,5 @@
-//! The service under load: clients in this process, over the loopback of this machine, each with a connection and a
-//! session of its own, and one row a request. `cargo bench -p service`.
+//! The service under load: clients in this process, over the loopback of this machine, each with its own connection and
+//! session, and one row per request. `cargo bench -p service`.
 #![allow(clippy::print_stdout, reason = "a bench tells what it measured")]
 #![allow(missing_docs, reason = "a program")]
 
@@ -21,11 +21,11 @@ node infer(x: num [16]) -> (o: num [4])
   o = reshape([4], dense(4, lstm(64, reshape([1, 16], x))));
 ";
 
-/// Requests in all, after as many to get warm as there are sessions.
+/// The total number of requests, after a warm-up of one request per session.
 const REQUESTS: usize = 20_000;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
-    // Cargo asks benches whether they are tests, too.
+    // Cargo also asks benches whether they are tests.
     if std::env::args().any(|argument| argument == "--list" || argument == "--test") {
         return Ok(());
     }
@@ -77,7 +77,7 @@ async fn measure(service: Service, sessions: usize) -> io::Result<String> {
     ))
 }
 
-/// A session that has answered once.
+/// A session that has been answered once.
 async fn begun(address: SocketAddr) -> io::Result<(Client, String)> {
     let mut client = Client::connect(address).await?;
     let rows = client.begin().await?;

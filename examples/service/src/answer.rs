@@ -7,13 +7,13 @@ use hyper::{Response, StatusCode};
 use rml::Error;
 use serde_json::{Value, json};
 
-/// What a request is answered with.
+/// The answer to a request.
 #[derive(Debug)]
 pub(crate) struct Answer {
     pub(crate) status: StatusCode,
-    /// JSON.
+    /// The body, in JSON.
     text: String,
-    /// Whether the same request may succeed soon.
+    /// Whether the same request may soon succeed.
     retry: bool,
 }
 
@@ -31,14 +31,14 @@ impl Answer {
         }
     }
 
-    /// A refusal of the service itself.
+    /// A refusal by the service itself.
     pub(crate) fn refused(status: StatusCode, code: &str, message: &str) -> Self {
         let text = json!({"error": {"code": code, "message": message, "notes": [], "help": []}}).to_string();
         let retry = matches!(status, StatusCode::TOO_MANY_REQUESTS | StatusCode::SERVICE_UNAVAILABLE);
         Self { status, text, retry }
     }
 
-    /// What the program refuses, with the outputs of the rows before.
+    /// A refusal by the program, with the outputs of the rows before.
     pub(crate) fn failed(error: &Error, row: usize, outputs: &[String]) -> Self {
         let first = error.diagnostics().iter().find(|d| d.is_error());
         let object = first.map(|d| rml_render::json_object(d, error.sources()));

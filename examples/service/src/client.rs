@@ -1,4 +1,4 @@
-//! A client of the service: one connection, one request after the other. Tests and the load bench are made of it.
+//! A client of the service: one connection, with one request after the other. Used by tests and the load benchmark.
 
 use std::io;
 use std::net::SocketAddr;
@@ -19,12 +19,12 @@ pub struct Client {
     host: String,
 }
 
-/// What the service answered.
+/// An answer of the service.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Reply {
     /// The status.
     pub status: u16,
-    /// After how many seconds to try again, if it says so.
+    /// After how many seconds to try again, if given.
     pub retry_after: Option<String>,
     /// The answer.
     pub body: Value,
@@ -34,7 +34,7 @@ impl Client {
     /// Connects.
     ///
     /// # Errors
-    /// If nobody takes the connection.
+    /// The connection is refused.
     pub async fn connect(address: SocketAddr) -> io::Result<Self> {
         let stream = TcpStream::connect(address).await?;
         stream.set_nodelay(true)?;
@@ -46,7 +46,7 @@ impl Client {
     /// Sends a request, and waits for its answer.
     ///
     /// # Errors
-    /// If the connection ends before, or the answer is no JSON.
+    /// The connection ends before the answer, or the answer is not JSON.
     pub async fn send(&mut self, method: Method, path: &str, body: impl Into<Bytes>) -> io::Result<Reply> {
         let request = Request::builder().method(method).uri(path).header(HOST, &self.host);
         let request = request.body(Full::new(body.into())).map_err(io::Error::other)?;
@@ -58,10 +58,10 @@ impl Client {
         Ok(Reply { status, retry_after, body: serde_json::from_slice(&body)? })
     }
 
-    /// Begins a session, and gives the path that takes its rows.
+    /// Begins a session, and returns the path for its rows.
     ///
     /// # Errors
-    /// Those of [`send`](Self::send); a session that is refused.
+    /// Errors of [`send`](Self::send); a session that is refused.
     pub async fn begin(&mut self) -> io::Result<String> {
         let reply = self.send(Method::POST, "/sessions", "").await?;
         let rows = reply.body["rows"].as_str().map(str::to_owned);

@@ -1,4 +1,4 @@
-//! Connections: how many there are, how long they may take, and how they end.
+//! Connections: their limits, and how they end.
 
 use std::convert::Infallible;
 use std::future::Future;
@@ -16,16 +16,16 @@ use tokio_io_timeout::TimeoutStream;
 
 use crate::Service;
 
-/// How often sessions are searched for that nobody feeds.
+/// The interval at which idle sessions are removed.
 const SWEEP: Duration = Duration::from_secs(1);
 
-/// How long the service waits when it cannot take a connection.
+/// How long the service waits if it cannot accept a connection.
 const PAUSE: Duration = Duration::from_millis(10);
 
-/// Serves until `stop` is ready; then takes no more connections, and answers the requests that have come.
+/// Serves until `stop` is ready; then accepts no more connections, and answers the requests that have arrived.
 ///
 /// # Errors
-/// If requests were not answered within [`Limits::grace`](crate::Limits).
+/// Requests were not answered within [`Limits::grace`](crate::Limits).
 pub async fn serve(
     listener: TcpListener,
     service: Service,
@@ -49,13 +49,13 @@ pub async fn serve(
             _ = sweep.tick() => { service.sweep(); continue }
             accepted = listener.accept() => match accepted {
                 Ok((stream, _)) => stream,
-                // Too many open files, or a client that is gone already: the others continue.
+                // Too many open files, or a client that has disconnected: other connections continue.
                 Err(_) => { tokio::time::sleep(PAUSE).await; continue }
             },
         };
         let _ = stream.set_nodelay(true);
         let mut stream = TimeoutStream::new(stream);
-        // A client that does not read holds its connection no longer than that.
+        // A client that does not read keeps its connection only for this time.
         stream.set_write_timeout(Some(limits.patience));
         let service = service.clone();
         let answer = service_fn(move |request| {
@@ -69,7 +69,7 @@ pub async fn serve(
             .serve_connection(TokioIo::new(Box::pin(stream)), answer);
         let connection = graceful.watch(connection);
         tokio::spawn(async move {
-            // What goes wrong with a connection is the client's doing, and ends it.
+            // An error of a connection is caused by the client, and ends only this connection.
             let _ = connection.await;
             drop(place);
         });

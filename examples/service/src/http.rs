@@ -1,4 +1,4 @@
-//! What requests mean.
+//! Handles requests.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
@@ -19,7 +19,7 @@ use crate::work::{Unworked, Work};
 /// A program that is served.
 #[derive(Clone, Debug)]
 pub struct Service {
-    /// A run that is never fed, of which each session begins as a copy.
+    /// A run that is never fed; each session begins as a copy of it.
     begin: Arc<Mutex<Stream>>,
     pub(crate) sessions: Arc<Sessions>,
     pub(crate) work: Work,
@@ -30,14 +30,14 @@ impl Service {
     /// Compiles the program, and loads its parameters.
     ///
     /// # Errors
-    /// Those of [`Stream::new`].
+    /// As [`Stream::new`].
     pub fn new(source: &Source, options: &InferOptions, limits: Limits) -> Result<Self, Error> {
         let begin = Arc::new(Mutex::new(Stream::new(source, options)?));
         let sessions = Arc::new(Sessions::new(limits.sessions, limits.idle));
         Ok(Self { begin, sessions, work: Work::new(limits.workers, limits.queue), limits })
     }
 
-    /// Ends the sessions that nobody has fed for long.
+    /// Ends idle sessions.
     pub(crate) fn sweep(&self) {
         self.sessions.sweep(Instant::now());
     }
@@ -67,7 +67,7 @@ impl Service {
         }
     }
 
-    /// The bytes of a request, if they come in time and are not too many.
+    /// The bytes of a request, if they arrive in time and are not too many.
     async fn body(&self, request: Request<Incoming>) -> Result<Bytes, Answer> {
         let most = self.limits.body;
         let all = Limited::new(request.into_body(), most).collect();
@@ -133,7 +133,7 @@ impl Service {
         answer
     }
 
-    /// Works with the run of a session, when it is its turn and a worker is free.
+    /// Uses the run of a session, when it is the request's turn and a worker is free.
     async fn with(
         &self,
         name: &str,
@@ -147,7 +147,7 @@ impl Service {
         let Ok(place) = self.work.enter() else { return busy() };
         let mut run = Arc::clone(&pending.0.run).lock_owned().await;
         let work = move || {
-            // What panics leaves no run open.
+            // If the action panics, the run is gone.
             let mut taken = run.take();
             let answer = what(&mut taken);
             *run = taken;
@@ -175,7 +175,7 @@ fn busy() -> Answer {
     Answer::refused(StatusCode::SERVICE_UNAVAILABLE, "busy", "too many requests wait")
 }
 
-/// Feeds rows up to the first that is refused.
+/// Feeds rows up to the first one that is refused.
 fn feed(stream: &mut Stream, rows: &[String]) -> Answer {
     let mut outputs = Vec::new();
     for (i, row) in rows.iter().enumerate() {
@@ -187,7 +187,7 @@ fn feed(stream: &mut Stream, rows: &[String]) -> Answer {
     Answer::outputs(&outputs)
 }
 
-/// The JSON values that follow each other in a text, whatever stands between them.
+/// The JSON values in a text, with arbitrary separators.
 fn split(body: &[u8]) -> Result<Vec<String>, String> {
     let text = std::str::from_utf8(body).map_err(|_| "the request is not UTF-8".to_owned())?;
     let mut values = serde_json::Deserializer::from_str(text).into_iter::<IgnoredAny>();

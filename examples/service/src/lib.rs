@@ -1,4 +1,4 @@
-//! Inference over HTTP: each session is a run of one program with states of its own, fed row by row.
+//! Inference over HTTP: each session is a run of one program with its own states, fed row by row.
 //!
 //! | request | answer |
 //! |---|---|
@@ -7,11 +7,11 @@
 //! | `DELETE /sessions/ID` | 200 `{"outputs": [..]}`: of the cycles that still waited; the session is gone |
 //! | `GET /health` | 200 `{"sessions": 3, "limit": 1024}` |
 //!
-//! What is refused is answered with `{"error": {"code", "message", "notes", "help"}}`. A row that is refused does not
-//! happen; the answer has the outputs of the rows before it.
+//! A refused request is answered with `{"error": {"code", "message", "notes", "help"}}`. A refused row has no effect;
+//! the answer has the outputs of the rows before it.
 //!
-//! Everything is bounded: sessions, connections, requests that wait, those of one session, rows, bytes, and how long a
-//! connection may take to send or to read.
+//! Everything is bounded: sessions, connections, waiting requests, requests of one session, rows, bytes, and the time
+//! that a connection may take to send or to read.
 
 mod answer;
 pub mod client;
@@ -27,28 +27,28 @@ pub use http::Service;
 
 use std::time::Duration;
 
-/// What the service allows.
+/// The limits of the service.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
-    /// Sessions at once.
+    /// The most sessions at once.
     pub sessions: usize,
-    /// How long a session stays that nobody feeds.
+    /// How long an idle session is kept.
     pub idle: Duration,
-    /// Connections at once; others wait in the queue of the system.
+    /// The most connections at once; others wait in the queue of the system.
     pub connections: usize,
-    /// Requests that are computed at once.
+    /// The most requests that are computed at once.
     pub workers: usize,
-    /// Requests that wait for a worker.
+    /// The most requests that wait for a worker.
     pub queue: usize,
-    /// Requests of one session that wait, the one that is computed included.
+    /// The most requests of one session that wait, including the one that is computed.
     pub per_session: usize,
-    /// Bytes of a request.
+    /// The most bytes of a request.
     pub body: usize,
-    /// Rows of a request.
+    /// The most rows of a request.
     pub rows: usize,
     /// How long a client may take to send a request, or to read a piece of an answer.
     pub patience: Duration,
-    /// How long requests are waited for when the service ends.
+    /// How long to wait for requests when the service ends.
     pub grace: Duration,
 }
 

@@ -63,7 +63,7 @@ fn main() -> ExitCode {
     };
     let served = tokio::runtime::Builder::new_multi_thread().enable_all().build().and_then(|runtime| {
         let served = runtime.block_on(run(&args.address, service));
-        // What did not end in time is not waited for once more.
+        // Requests that did not end in time are not waited for again.
         runtime.shutdown_background();
         served
     });

@@ -13,8 +13,8 @@ use tokio::sync::Mutex as Turn;
 /// A session.
 #[derive(Debug)]
 pub(crate) struct Slot {
-    /// The run; none once it has ended, or if what it computed panicked. Whoever waits for it has its turn in the order
-    /// of asking.
+    /// The run; none once it has ended, or if a computation panicked. Requests use it in the order in which they asked
+    /// for it.
     pub(crate) run: Arc<Turn<Option<Stream>>>,
     /// Requests that hold or wait for the run.
     pending: AtomicUsize,
@@ -54,7 +54,7 @@ pub(crate) struct Sessions {
     idle: Duration,
 }
 
-/// A place among the sessions that is given back unless it is filled.
+/// A reserved place among the sessions, which is freed unless it is filled.
 #[derive(Debug)]
 pub(crate) struct Place {
     sessions: Arc<Sessions>,
@@ -71,7 +71,7 @@ impl Drop for Place {
 }
 
 impl Place {
-    /// Begins the session, and gives its name.
+    /// Begins the session, and returns its name.
     pub(crate) fn fill(self, stream: Stream) -> String {
         let run = Arc::new(Turn::new(Some(stream)));
         let slot = Slot { run, pending: AtomicUsize::new(0), used: Mutex::new(Instant::now()) };
@@ -89,7 +89,7 @@ impl Sessions {
         lock(&self.slots).len()
     }
 
-    /// A place for another session, if there is one; sessions that nobody has fed for long make room.
+    /// Reserves a place for another session, if there is one; idle sessions are removed first.
     pub(crate) fn place(self: &Arc<Self>, now: Instant) -> Option<Place> {
         if self.count() >= self.most {
             self.sweep(now);
@@ -111,7 +111,7 @@ impl Sessions {
         lock(&self.slots).remove(name);
     }
 
-    /// Ends the sessions that nobody has fed for long.
+    /// Ends idle sessions.
     pub(crate) fn sweep(&self, now: Instant) {
         let is_kept =
             |slot: &Option<Arc<Slot>>| slot.as_ref().is_none_or(|slot| !slot.is_idle(now, self.idle));
@@ -119,7 +119,7 @@ impl Sessions {
     }
 }
 
-/// A name that nobody guesses.
+/// A name that cannot be guessed.
 fn name() -> String {
     let part = || RandomState::new().build_hasher().finish();
     format!("{:016x}{:016x}", part(), part())

@@ -1,4 +1,4 @@
-//! The service as clients meet it, over the loopback of this machine.
+//! The service as seen by clients, over the loopback of this machine.
 
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
@@ -24,7 +24,7 @@ node ahead(x) -> (next)
   next = post x;
 ";
 
-/// A service that runs.
+/// A running service.
 struct Running {
     address: SocketAddr,
     service: Service,
@@ -71,7 +71,7 @@ async fn each_session_has_states_of_its_own() {
     assert_eq!(reply.body, json!({"outputs": [{"cycle": 0, "total": 3.0}, {"cycle": 1, "total": 10.0}]}));
     let reply = post(&mut two, &second, "{\"x\": [5, 6]}").await;
     assert_eq!(reply.body, json!({"outputs": [{"cycle": 0, "total": 11.0}]}));
-    // Any connection may feed any session.
+    // Every connection may feed every session.
     let reply = post(&mut two, &first, "{\"x\": [0, 0]}").await;
     assert_eq!(reply.body, json!({"outputs": [{"cycle": 2, "total": 10.0}]}));
     let health = one.send(Method::GET, "/health", "").await.expect("an answer");
@@ -118,7 +118,7 @@ async fn what_is_refused_says_why_and_does_not_happen() {
     ] {
         let reply = post(&mut client, &rows, body).await;
         assert_eq!((reply.status, &reply.body["error"]["code"]), (status, &json!(code)), "{body}");
-        // A client whose request was not read to its end has to begin another connection.
+        // A client whose request was not read to its end has to open another connection.
         client = running.client().await;
     }
     let after = post(&mut client, &rows, "{\"x\": [0, 1]}").await;
@@ -148,7 +148,7 @@ async fn sessions_are_limited() {
     running.end().await;
 }
 
-/// Requests that have come, as soon as the service has taken that many of them.
+/// Waits until the service has accepted this many requests.
 async fn taken(running: &Running, places: usize) {
     while running.service.work.places.available_permits() > places {
         tokio::task::yield_now().await;
@@ -158,7 +158,7 @@ async fn taken(running: &Running, places: usize) {
 #[tokio::test]
 async fn requests_that_would_wait_too_long_are_refused_and_others_go_on() {
     let running = Running::new(Limits { workers: 1, queue: 1, per_session: 2, ..Limits::default() }).await;
-    // The test is at work in place of the only worker.
+    // The test occupies the only worker.
     let worker = running.service.work.workers.clone().acquire_owned().await.expect("it is free");
     let (mut one, mut two, mut three) =
         (running.client().await, running.client().await, running.client().await);
@@ -199,7 +199,7 @@ async fn a_client_that_goes_away_leaves_its_session_whole() {
     let asked = tokio::spawn(async move { post(&mut one, &path, "{\"x\": [1, 1]}").await });
     taken(&running, all - 1).await;
     asked.abort();
-    // It waited for its turn, and its place is free again once its connection is closed.
+    // The request waited for its turn, and its place is free again once its connection is closed.
     while running.service.work.places.available_permits() < all {
         tokio::task::yield_now().await;
     }
@@ -209,7 +209,7 @@ async fn a_client_that_goes_away_leaves_its_session_whole() {
     running.end().await;
 }
 
-/// What the service sends on a connection until it closes it.
+/// The bytes that the service sends on a connection until it closes it.
 async fn said(mut stream: TcpStream) -> String {
     let mut bytes = Vec::new();
     // A connection that is reset has ended, too.
@@ -247,7 +247,7 @@ async fn a_client_that_never_reads_is_let_go() {
     let limits = Limits { patience: Duration::from_millis(100), connections: 2, ..Limits::default() };
     let running = Running::new(limits).await;
     let mut deaf = TcpStream::connect(running.address).await.expect("it listens");
-    // Requests without end: the answers fill what the system keeps for the client, and then the service closes the
+    // Endless requests: the answers fill the system's buffers for the client, and then the service closes the
     // connection.
     let request = b"GET /health HTTP/1.1\r\nhost: x\r\n\r\n".repeat(1000);
     while deaf.write_all(&request).await.is_ok() {}

@@ -1,4 +1,4 @@
-//! What computes: some workers, and a queue before them that has an end.
+//! Runs computations on a number of workers, with a bounded queue.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ pub(crate) struct Work {
     pub(crate) workers: Arc<Semaphore>,
 }
 
-/// Why nothing was computed.
+/// Why a computation has no result.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Unworked {
     /// The queue is full.
@@ -35,7 +35,8 @@ impl Work {
         })
     }
 
-    /// Computes, when a worker is free. Work that has begun ends, whether or not somebody still waits for it.
+    /// Runs a computation when a worker is free. Once it has begun, it runs to its end, even if nobody waits for it any
+    /// more.
     pub(crate) async fn run<T: Send + 'static>(
         &self,
         place: tokio::sync::OwnedSemaphorePermit,

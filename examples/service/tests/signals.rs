@@ -1,4 +1,4 @@
-//! The command: it says where it listens, serves, and ends well on a signal.
+//! The command: prints its address, serves, and ends without an error on a signal.
 #![cfg(unix)]
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
@@ -7,7 +7,7 @@ use std::process::{Child, Command, Stdio};
 
 const PROGRAM: &str = "node infer(x) -> (y)\n  y = (0.0 fby y) + x;\n";
 
-/// A service that is ended with the test, however that ends.
+/// A service that is ended together with the test, however the test ends.
 struct Served(Child);
 
 impl Drop for Served {

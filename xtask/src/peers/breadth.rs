@@ -1,5 +1,6 @@
-//! `cargo xtask peers breadth`: families of models by this project, JAX and PyTorch, as [`peers`](super::peers) has
-//! its jobs. A family is a folder of `benches/breadth`. A process does all jobs of its side, one after the other.
+//! `cargo xtask peers breadth`: families of models in this project, JAX and PyTorch, measured like the jobs of
+//! [`peers`](super::peers). A family is a folder of `benches/breadth`. A process does all jobs of its side, one after
+//! the other.
 
 use std::collections::BTreeMap;
 
@@ -15,7 +16,7 @@ use crate::workspace::{files, root};
 const FAMILIES: &str = "benches/breadth";
 const FIGURES: &str = "target/peers/breadth.json";
 
-/// What is measured, and how.
+/// The selection of measurements, and their settings.
 #[derive(Args, Debug)]
 pub(crate) struct Choice {
     /// A family of benches/breadth, once for each; if none is named, all
@@ -32,7 +33,7 @@ pub(crate) struct Choice {
     backend: String,
 }
 
-/// A family as its table tells it.
+/// A family as described by its table.
 #[derive(Deserialize)]
 struct Family {
     title: String,
@@ -40,7 +41,7 @@ struct Family {
     tolerance: Option<f64>,
 }
 
-/// The jobs of the families that are chosen, sorted by name, large ones last; each with how far losses may be apart.
+/// The jobs of the selected families, sorted by name, large ones last; each with the allowed difference of losses.
 fn jobs(chosen: &[String]) -> Result<Vec<(Row, Group)>> {
     let (mut jobs, mut names) = (Vec::new(), Vec::new());
     for file in files(&root().join(FAMILIES), &["family.json"])? {
@@ -60,7 +61,7 @@ fn jobs(chosen: &[String]) -> Result<Vec<(Row, Group)>> {
     Ok(jobs)
 }
 
-/// Runs the families that are chosen, prints their table and writes it, whole ones into the page, too.
+/// Runs the selected families, prints their table and writes it; a complete table is written into the page, too.
 pub(super) fn breadth(choice: &Choice) -> Result<()> {
     let (jobs, machine, mut failures) = (jobs(&choice.family)?, machine(), Vec::new());
     let mut commands = measured()?.side;
@@ -73,7 +74,7 @@ pub(super) fn breadth(choice: &Choice) -> Result<()> {
         let mut session = None;
         for (i, (row, group)) in jobs.iter().enumerate() {
             let title = format!("{}, threads: {threads}", row.title);
-            // A session that fails ends, and the next job starts another.
+            // A session that fails is ended, and the next job starts a new one.
             match run.measure(group, &names[i..], threads, &table.sides, session.take()) {
                 Ok(running) => {
                     session = Some(running);
@@ -101,7 +102,7 @@ fn table() -> Table {
     Table { first: "milliseconds a step".to_owned(), sides, compared, ..Table::default() }
 }
 
-/// The ratios in order, the least first, and their geometric means.
+/// Sorts the rows by their ratios in ascending order, and returns the geometric means and the table as text.
 fn shown(table: &mut Table, figures: &Figures) -> Result<String> {
     let ratio = |row: &Row| Some((table.ratio(row, figures)?, row.clone()));
     let mut ratios: Vec<(f64, Row)> = table.row.iter().filter_map(ratio).collect();

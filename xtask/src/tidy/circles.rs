@@ -1,6 +1,7 @@
-//! No circle of files inside a crate: the files that a file names, directly or through others, do not name it.
+//! Refuses circular dependencies between the files of a crate: a file that another file uses, directly or indirectly,
+//! must not use that file.
 //!
-//! A file and those of the folder that belongs to it are of one piece: `a.rs` and `a/b.rs` may name each other.
+//! A file and the files in its folder count as one unit: `a.rs` and `a/b.rs` may use each other.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::LazyLock;
@@ -42,11 +43,11 @@ fn module(inner: &str) -> Module {
     if matches!(path, "lib" | "main") { Vec::new() } else { path.split('/').map(str::to_owned).collect() }
 }
 
-/// Modules each of which names the next one, and the last one the first.
+/// Modules each of which uses the next one, and the last one the first.
 fn circle<'a>(files: &'a BTreeMap<Module, &File>) -> Option<Vec<&'a Module>> {
     let mut edges: BTreeMap<&Module, BTreeSet<Module>> =
         files.iter().map(|(module, file)| (module, named(module, &code(file), files))).collect();
-    // What names nothing that is left is in no circle.
+    // A module that uses no remaining module is not in a circle.
     while let Some(end) = edges.iter().find(|(_, named)| named.is_empty()).map(|(module, _)| *module) {
         edges.remove(end);
         edges.values_mut().for_each(|named| named.retain(|other| other != end));
@@ -64,7 +65,7 @@ fn circle<'a>(files: &'a BTreeMap<Module, &File>) -> Option<Vec<&'a Module>> {
     }
 }
 
-/// The other modules with files that a text names, but for those around and within its own, and for tests.
+/// The other modules with files that a text uses, except modules around and within its own, and tests.
 fn named(own: &Module, text: &str, files: &BTreeMap<Module, &File>) -> BTreeSet<Module> {
     let text = text.split("\n#[cfg(test)]\nmod tests {").next().unwrap_or_default();
     let file_of =
@@ -73,7 +74,7 @@ fn named(own: &Module, text: &str, files: &BTreeMap<Module, &File>) -> BTreeSet<
     paths(own, text).into_iter().filter_map(file_of).filter(apart).collect()
 }
 
-/// The paths that begin with `crate`, `super` or `self`, those of the leaves of `use` trees among them.
+/// The paths that begin with `crate`, `super` or `self`, including those of the leaves of `use` trees.
 fn paths(own: &Module, text: &str) -> Vec<Module> {
     let mut text = text.to_owned();
     while TREE.is_match(&text) {

@@ -1,5 +1,5 @@
-//! The links of the pages: each leads to a file of the repository, and to a heading that exists; so does each path in
-//! code marks.
+//! Checks the links of the pages: each must lead to an existing file of the repository, and to an existing heading; the
+//! same applies to each path in backticks.
 
 use std::collections::BTreeSet;
 use std::path::{Component, Path, PathBuf};
@@ -13,12 +13,12 @@ use crate::workspace::{File, regex, root};
 /// The target of a link, inline or in a definition, or code.
 static LINK: LazyLock<Regex> =
     LazyLock::new(|| regex(r"^\[[^\]]+\]: (?<defined>\S+)|`[^`]*`|\]\((?<inline>[^)]*)\)"));
-/// A path of the repository in code marks.
+/// A path of the repository in backticks.
 static PATH: LazyLock<Regex> =
     LazyLock::new(|| regex(r"`((?:crates|docs|examples|fuzz|std|tests|xtask)/[A-Za-z0-9/._-]*)`"));
 static ANCHOR: LazyLock<Regex> = LazyLock::new(|| regex(r#"<a id="([^"]*)""#));
 
-/// Links and paths that lead nowhere.
+/// Links and paths without an existing target.
 pub(super) fn check(files: &[File]) -> Vec<String> {
     let root = root();
     let pages: Vec<&File> = files.iter().filter(|file| file.path.ends_with(".md")).collect();
@@ -52,7 +52,7 @@ fn text_lines(text: &str) -> impl Iterator<Item = (usize, &str)> {
     numbered.filter_map(|(number, (line, is_text))| is_text.then_some((number, line)))
 }
 
-/// The line with the targets of its links into the repository changed; what stands in code marks has none.
+/// The line with the targets of its links into the repository changed; text in backticks has no links.
 pub(crate) fn with_targets(line: &str, change: &mut dyn FnMut(&str) -> String) -> String {
     let changed = LINK.replace_all(line, |found: &Captures<'_>| {
         let target = found.name("defined").or(found.name("inline"));
@@ -92,7 +92,7 @@ pub(crate) fn resolved(page: &str, target: &str) -> String {
     path.to_string_lossy().replace('\\', "/")
 }
 
-/// What links can name in a page: its headings, as they are turned into anchors, and anchors that it sets.
+/// The anchors of a page: those of its headings, and those that it sets explicitly.
 fn anchors(page: &str) -> BTreeSet<String> {
     let mut found = BTreeSet::new();
     for (_, line) in text_lines(page) {

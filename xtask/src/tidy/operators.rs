@@ -1,8 +1,8 @@
-//! A match over operators does nothing for those that it does not name.
+//! Checks that a match over operators does nothing specific for operators that it does not name.
 //!
-//! A match may have a last arm for all other operators only if that arm declines (`None`, `false`, an error, a panic
-//! that names the operator), keeps what holds of any value, or passes the operator on. An arm that computes something
-//! would take a new operator for one that it is not.
+//! A match may have a last arm for all other operators only if this arm declines (`None`, `false`, an error, a panic
+//! that names the operator), returns a result that is right for any value, or passes the operator on. Any other arm
+//! could treat a new operator wrongly.
 
 use std::sync::LazyLock;
 
@@ -11,16 +11,16 @@ use regex::Regex;
 use super::text::code;
 use crate::workspace::{File, regex};
 
-/// The line with which a match begins, as rustfmt writes it.
+/// The first line of a match, as rustfmt formats it.
 static MATCH: LazyLock<Regex> = LazyLock::new(|| regex(r"\bmatch .*\{\s*$"));
 
-/// How an arm for all other operators may begin besides passing the operator on.
+/// The allowed beginnings of an arm for all other operators, besides passing the operator on.
 static DECLINES: LazyLock<Regex> = LazyLock::new(|| {
     let mays = r"None|false|Err\(|Ok\(None\)|continue|unreachable!|\(\)|\{\}|Truths::ANY|Fact::Varies|value\.clone\(";
     regex(&format!(r"^(?:\{{\s*)?(?:return )?(?:{mays})"))
 });
 
-/// All findings in those files; tests may do what they like.
+/// All findings in these files; tests are exempt.
 pub(crate) fn check(files: &[File]) -> Vec<String> {
     let is_test =
         |path: &str| path.contains("/tests/") || path.contains("/benches/") || path.ends_with("tests.rs");
@@ -46,7 +46,7 @@ fn check_file(file: &File) -> Vec<String> {
     findings
 }
 
-/// The arms of a match, which begin on lines that are indented so far: pattern and body of each.
+/// The arms of a match, which begin on lines with this indentation: pattern and body of each.
 fn arms(lines: &[&str], indent: usize) -> Vec<(String, String)> {
     let mut arms: Vec<String> = Vec::new();
     for line in lines.iter().filter(|line| !line.trim().is_empty()) {
@@ -63,13 +63,13 @@ fn arms(lines: &[&str], indent: usize) -> Vec<(String, String)> {
     parts.map(|(pattern, body)| (pattern.trim().to_owned(), body.trim().to_owned())).collect()
 }
 
-/// Whether a pattern is one of operators, perhaps beside an operand's type.
+/// Whether a pattern is one of operators, possibly together with an operand's type.
 fn names_operators(pattern: &str) -> bool {
     let pattern = pattern.trim_start_matches(['(', '&', ' ', '|']);
     pattern.starts_with("Op::") || pattern.starts_with("Some(Op::") || pattern.starts_with("Some(&Op::")
 }
 
-/// Whether a pattern takes what no other one does, perhaps under a condition.
+/// Whether a pattern matches everything that the others do not, possibly with a guard.
 fn is_rest(pattern: &str) -> bool {
     let pattern = pattern.split(" if ").next().unwrap_or_default().trim();
     let pattern = pattern.strip_prefix('(').and_then(|p| p.strip_suffix(')')).unwrap_or(pattern);
@@ -91,7 +91,7 @@ fn declines(pattern: &str, body: &str) -> bool {
 mod tests {
     use super::*;
 
-    /// How many findings there are in a match with those arms.
+    /// The number of findings in a match with these arms.
     fn findings(of: &str, arms: &[&str]) -> usize {
         let arms = arms.join(",\n        ");
         let text = format!("fn f(x: &Op) -> u8 {{\n    match {of} {{\n        {arms},\n    }}\n}}\n");

@@ -1,6 +1,6 @@
-//! The packages that this project consists of and builds on: who depends on whom, against the table
-//! `| crate | .. | may depend on |` in ARCHITECTURE.md; licences, against the list in `deny.toml`; and that all others
-//! come from the registry.
+//! Checks the packages of this project and its dependencies: dependencies between crates against the table `| crate |
+//! .. | may depend on |` in ARCHITECTURE.md; licences against the list in `deny.toml`; and that all other packages come
+//! from the registry.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -22,7 +22,7 @@ struct Metadata {
 struct Package {
     name: String,
     version: String,
-    /// None: it is of this project.
+    /// The registry; none for packages of this project.
     source: Option<String>,
     license: Option<String>,
     dependencies: Vec<Dependency>,
@@ -40,7 +40,7 @@ type Table = BTreeMap<String, BTreeSet<String>>;
 pub(super) fn check() -> Result<Vec<String>> {
     let (shell, cargo) = (shell()?, cargo());
     let version = cmd!(shell, "rustc -vV").quiet().read()?;
-    // The packages of other platforms need not be there.
+    // Packages for other platforms need not be downloaded.
     let host = version.lines().find_map(|line| line.strip_prefix("host: ")).context("rustc has no host")?;
     let flags = ["--format-version", "1", "--all-features", "--locked", "--filter-platform", host];
     let found: Metadata = serde_json::from_str(&cmd!(shell, "{cargo} metadata {flags...}").quiet().read()?)?;
@@ -68,7 +68,8 @@ fn compare(allowed: &Table, actual: &Table) -> Vec<String> {
         .collect()
 }
 
-/// Reads the table: a row for each crate, with the names it may depend on separated by commas in the last column.
+/// Reads the table: a row for each crate, with the names that it may depend on, separated by commas, in the last
+/// column.
 fn allowed(text: &str) -> Table {
     let rows = text.split("| may depend on |\n").nth(1).unwrap_or_default().lines().skip(1);
     let names = |cell: &str| -> Vec<String> {
@@ -81,7 +82,7 @@ fn allowed(text: &str) -> Table {
     rows.map_while(row).collect()
 }
 
-/// The dependencies within the workspace that are not those of tests.
+/// The dependencies within the workspace, without those of tests.
 fn actual(packages: &[Package]) -> Table {
     let own = || packages.iter().filter(|package| package.source.is_none());
     let is_own = |name: &str| own().any(|package| package.name == name);
@@ -92,7 +93,7 @@ fn actual(packages: &[Package]) -> Table {
     own().map(of).collect()
 }
 
-/// What is wrong with the licence or the origin of a package.
+/// The problems with the licence or the origin of a package.
 fn foreign(package: &Package, allowed: &BTreeSet<String>) -> Vec<String> {
     let Some(source) = &package.source else { return Vec::new() };
     let name = format!("{} {}", package.name, package.version);
@@ -107,7 +108,7 @@ fn foreign(package: &Package, allowed: &BTreeSet<String>) -> Vec<String> {
     findings
 }
 
-/// Whether an SPDX expression (or the older form `MIT/Apache-2.0`) can be met by allowed licences.
+/// Whether an SPDX expression (or the older form `MIT/Apache-2.0`) can be satisfied by allowed licences.
 fn is_allowed(licence: &str, allowed: &BTreeSet<String>) -> bool {
     Expression::parse_mode(licence, ParseMode::LAX)
         .is_ok_and(|parsed| parsed.evaluate(|one| allowed.contains(&one.to_string())))

@@ -2,7 +2,7 @@
 //! them.
 //!
 //! A rule is declared where a line, or a row of a table, begins with its name in bold, `**FAMILY-NUMBER.**`. Everywhere
-//! else a name of that form is a citation. Words after the `chronogram` of an example count as citations by a test.
+//! else, such a name is a citation. Words after the `chronogram` of an example count as citations by a test.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::LazyLock;
@@ -15,12 +15,12 @@ const PAGES: &str = "docs/semantics/";
 const INDEX: &str = "docs/semantics/README.md";
 const EXAMPLE: &str = "```chronogram";
 
-/// What has the form of a rule's name: capitals, a hyphen, a number. And that of names of other things.
+/// The form of a rule's name: capitals, a hyphen, a number. And the other names of this form.
 static NAME: LazyLock<Regex> = LazyLock::new(|| regex(r"(?-u)\b[A-Z]{2,}-[0-9]+\b"));
 static FOREIGN: LazyLock<Regex> = LazyLock::new(|| regex("^(BSD|BSL|FNV|GPL|ISO|LGPL|MIT|MPL|RFC|SHA|UTF)-"));
 static DECLARED: LazyLock<Regex> = LazyLock::new(|| regex(r"^(?:\| )?\*\*([A-Z]{2,}-[0-9]+)\.\*\*"));
 
-/// Rules that are declared twice, cited but not declared, cited by nobody, or missing in the index of families.
+/// Rules that are declared twice, cited but not declared, not cited, or missing in the index of families.
 pub(super) fn check(files: &[File]) -> Vec<String> {
     let mut findings = Vec::new();
     let mut known = BTreeMap::new();
@@ -83,10 +83,10 @@ fn names(line: &str) -> Vec<&str> {
 mod tests {
     use super::*;
 
-    /// Written apart, so that this file cites nothing that is not there.
+    /// Divided into parts, so that this file does not cite a rule that does not exist.
     const FAMILY: &str = concat!("AB", "C");
 
-    /// What is found in files, beside an index with that row.
+    /// The findings in files, with an index that has this row.
     fn findings(row: &str, files: &[(&str, &str)]) -> Vec<String> {
         let file =
             |(path, text): &(&str, &str)| File { path: (*path).to_owned(), text: text.replace('%', FAMILY) };

@@ -1,4 +1,4 @@
-//! The map of the tests, `docs/tests.md`, has a row for every test target, and no row for one that is gone.
+//! Checks that the map of the tests, `docs/tests.md`, has a row for every test target, and no others.
 
 use std::collections::BTreeSet;
 use std::sync::LazyLock;
@@ -9,9 +9,9 @@ use regex::Regex;
 use crate::workspace::{File, read, regex};
 
 const MAP: &str = "docs/tests.md";
-/// The heading of the part that lists the targets; below it stand headings that name crates, each with a table.
+/// The heading of the part that lists the targets; it contains headings that name crates, each with a table.
 const LIST: &str = "\n## The targets\n";
-/// The crate and the name of the test target that a file is the root of.
+/// The crate and the name of a test target, from the path of its root file.
 static TARGET: LazyLock<Regex> = LazyLock::new(|| regex(r"^crates/([^/]+)/tests/([^/]+?)(?:/main)?\.rs$"));
 
 /// Targets without a row, and rows without a target.

@@ -1,4 +1,4 @@
-//! What of a file is code, and what is prose. Both have the lines and columns of the file.
+//! Separates code and prose in a file. Both results keep the lines and columns of the file.
 
 use std::sync::LazyLock;
 
@@ -6,7 +6,7 @@ use regex::{Captures, Regex};
 
 use crate::workspace::{File, regex};
 
-/// What ends a phrase.
+/// The character that ends a phrase.
 const BREAK: &str = "\u{1}";
 
 /// Comments, strings and characters of Rust.
@@ -20,27 +20,28 @@ static RUST: LazyLock<Regex> = LazyLock::new(|| {
 static PROGRAM: LazyLock<Regex> = LazyLock::new(|| regex(r"(?s)\(\*.*?\*\)|--[^\n]*"));
 /// Code in backticks within a paragraph.
 static MARKED: LazyLock<Regex> = LazyLock::new(|| regex(r"`(?:[^`\n]|\n[ \t]*[^`\s])*`"));
-/// What is no prose in a literal.
+/// The parts of a literal that are not prose.
 static ESCAPE: LazyLock<Regex> = LazyLock::new(|| regex(r#"\\[^\n]|["'#]|```"#));
 
-/// Blanks for all but the ends of lines.
+/// Blanks in place of all characters except line ends.
 fn blanks(text: &str) -> String {
     text.split('\n').map(|line| " ".repeat(line.chars().count())).collect::<Vec<_>>().join("\n")
 }
 
-/// A Rust file with blanks for comments and literals.
+/// A Rust file with blanks in place of comments and literals.
 pub(super) fn code(file: &File) -> String {
     RUST.replace_all(&file.text, |found: &Captures<'_>| blanks(&found[0])).into_owned()
 }
 
-/// The code of a Rust file that is no test.
+/// The code of a Rust file outside of tests.
 pub(super) fn product(file: &File) -> String {
     let is_test = ["/tests/", "/benches/"].iter().any(|part| file.path.contains(part));
     let code = if is_test || file.path.ends_with("tests.rs") { String::new() } else { code(file) };
     code.split("#[cfg(test)]\nmod tests {").next().unwrap_or_default().to_owned()
 }
 
-/// Paragraphs of Markdown, comments, and perhaps literals of Rust, with blanks for code in backticks and in fences.
+/// Paragraphs of Markdown, comments, and optionally literals of Rust, with blanks in place of code in backticks and in
+/// fences.
 pub(super) fn prose(file: &File, literals: bool) -> String {
     let text = match file.path.rsplit('.').next() {
         Some("rs") => only(&RUST, &file.text, literals),
@@ -53,7 +54,7 @@ pub(super) fn prose(file: &File, literals: bool) -> String {
     MARKED.replace_all(&text, marked).into_owned()
 }
 
-/// The text with blanks for all but those tokens and for their marks.
+/// The text with blanks in place of everything except these tokens, and in place of their delimiters.
 fn only(tokens: &Regex, text: &str, literals: bool) -> String {
     let (mut out, mut end) = (String::new(), 0);
     for token in tokens.find_iter(text) {
@@ -72,7 +73,7 @@ fn only(tokens: &Regex, text: &str, literals: bool) -> String {
     out + &blanks(&text[end..])
 }
 
-/// All lines, and whether they stand outside of fenced blocks.
+/// All lines, and whether they are outside of fenced blocks.
 pub(crate) fn fenced_apart(text: &str) -> impl Iterator<Item = (&str, bool)> {
     let mut fenced = false;
     text.lines().map(move |line| {

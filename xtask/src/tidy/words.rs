@@ -1,4 +1,4 @@
-//! What the text of files must not have, as `xtask/data/tidy.toml` lists it: patterns and phrases.
+//! Refuses the patterns and phrases in `xtask/data/tidy.toml` in the text of files.
 
 use std::collections::BTreeMap;
 
@@ -22,7 +22,7 @@ struct Rule {
     files: String,
     except: Option<String>,
     refuses: String,
-    /// What is found is refused only if it has more characters.
+    /// A match is refused only if it has more characters.
     #[serde(default)]
     longer: usize,
     why: String,
@@ -37,7 +37,7 @@ enum Part {
     Comments,
 }
 
-/// All findings in those files.
+/// All findings in these files.
 pub(super) fn check(files: &[File]) -> Result<Vec<String>> {
     let tables: Tables = toml::from_str(&read("xtask/data/tidy.toml")?).context("xtask/data/tidy.toml")?;
     let phrases = pattern(&tables.phrases);
@@ -46,10 +46,10 @@ pub(super) fn check(files: &[File]) -> Result<Vec<String>> {
     Ok(tables.rule.iter().flat_map(|rule| refused(rule, files)).chain(spoken).collect())
 }
 
-/// Files whose phrases are no matter: one that still has to be made plain, and the tests of this one.
+/// Files whose phrases are not checked: one that still has to be rewritten, and the tests of this module.
 const EXEMPT: [&str; 2] = ["crates/rml-lower/src/machine.rs", "xtask/src/tidy/words.rs"];
 
-/// A finding, with the number of the line in which it is.
+/// A finding, with its line number.
 fn finding(file: &File, text: &str, found: &Match<'_>, why: &str) -> String {
     let line = text[..found.start()].matches('\n').count() + 1;
     let shown = found.as_str().split_whitespace().collect::<Vec<_>>().join(" ");
@@ -75,7 +75,7 @@ fn refused(rule: &Rule, files: &[File]) -> Vec<String> {
     findings
 }
 
-/// What finds a phrase, whose words may stand on two lines.
+/// A pattern that matches any of the phrases, whose words may be on two lines.
 fn pattern(phrases: &BTreeMap<String, String>) -> Regex {
     let phrases: Vec<String> = phrases.keys().map(|p| p.replace(' ', r"(?:[ \t]+|[ \t]*\n[ \t]*)")).collect();
     regex(&format!(r"(?i-u)\b(?:{})\b", phrases.join("|")))

@@ -1,5 +1,5 @@
-//! What continuous integration runs can be run, and is tested, by everyone: each `run:` is a command of `xtask`, or
-//! sets the toolchain up. What else can be wrong with a workflow is told by zizmor, in `cargo xtask test`.
+//! Checks that everyone can run, and test, the steps of continuous integration: each `run:` is a command of `xtask`, or
+//! sets up the toolchain. zizmor finds other problems with workflows, in `cargo xtask test`.
 
 use anyhow::Result;
 use clap::Parser as _;
@@ -7,10 +7,10 @@ use clap::Parser as _;
 use crate::workspace::{files, root};
 
 const FOLDER: &str = ".github/workflows";
-/// What sets a toolchain up.
+/// The commands that set up a toolchain.
 const SET_UP: [&str; 2] = ["rustup ", "sudo apt-get install "];
 
-/// Steps that do other things, in all workflows.
+/// Steps with other commands, in all workflows.
 pub(super) fn check() -> Result<Vec<String>> {
     let files = files(&root().join(FOLDER), &[".yml", ".yaml"])?;
     let found = |file: &crate::workspace::File| -> Vec<String> {
@@ -19,7 +19,7 @@ pub(super) fn check() -> Result<Vec<String>> {
     Ok(files.iter().flat_map(found).collect())
 }
 
-/// The lines of a workflow that are against the rules.
+/// The lines of a workflow that violate the rules.
 fn check_text(text: &str) -> Vec<String> {
     let command =
         |line: &str| Some(line.trim().trim_start_matches("- ").strip_prefix("run:")?.trim().to_owned());
