@@ -1,4 +1,4 @@
-//! Calls: operators of whole tensors, and where their operands are.
+//! Calls: operators of whole tensors, and the addresses of their operands.
 
 use rml_ir::op::Op;
 use rml_ir::{DType, Positions, Shape};
@@ -33,7 +33,7 @@ impl Function<'_> {
         tensor::apply(self, &call.op, &operands, &out, call.start.is_some());
     }
 
-    /// Copies what a chain starts from to its result, unless that is its place.
+    /// Copies the start values of a chain to its result, unless they are stored there already.
     fn start(&mut self, source: &Source, shape: &Shape, at: Positions, to: &Base) {
         let mut source = source.clone();
         let place = self.chosen(&mut source, at);
@@ -73,7 +73,7 @@ impl Function<'_> {
         }
     }
 
-    /// An operand of a call: read in place if its strides suit the call, else copied.
+    /// An operand of a call: read in place if its strides suit the call, or else copied.
     fn operand(
         &mut self,
         number: usize,
@@ -138,7 +138,7 @@ impl Function<'_> {
         }
     }
 
-    /// Copies all elements of an operand that is dense.
+    /// Copies all elements of a dense operand.
     pub(crate) fn copy_all(&mut self, from: &Operand, to: &Operand) {
         let looped = self.lines.over("i", to.len());
         let i = if looped { "i" } else { "0" };
@@ -146,13 +146,13 @@ impl Function<'_> {
         self.lines.close_all(usize::from(looped));
     }
 
-    /// Gives all elements one value.
+    /// Sets all elements to one value.
     pub(crate) fn fill_all(&mut self, value: &str, to: &Operand) {
         let from = Operand::alike(value, to.dtype, to.shape.clone());
         self.copy_all(&from, to);
     }
 
-    /// Loops over some axes, and what runs in them.
+    /// Loops over some axes around a line.
     pub(crate) fn each(&mut self, dims: &[usize], line: &str) {
         let sizes: Vec<(String, usize)> =
             dims.iter().enumerate().map(|(i, n)| (format!("i{i}"), *n)).collect();
@@ -162,7 +162,7 @@ impl Function<'_> {
         self.check(line);
     }
 
-    /// An array of nums beside.
+    /// A temporary array of nums.
     pub(crate) fn beside(&mut self, name: &str, shape: Shape) -> Operand {
         let declared = self.array(name, DType::Num, shape.len());
         self.lines.line(declared);

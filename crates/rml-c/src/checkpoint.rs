@@ -24,7 +24,7 @@ pub(crate) fn fingerprint(scope: &Scope<'_>) -> u64 {
         .fold(0xcbf2_9ce4_8422_2325, |sum, byte| (sum ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
 }
 
-/// The registers that outlive windows and change, and whether they may be without a value.
+/// The registers that outlive windows and change, and whether each may be unset.
 fn kept(scope: &Scope<'_>) -> Vec<(Reg, bool)> {
     let registers = scope.registers.iter_enumerated().filter(|(_, r)| !r.fixed && !r.local);
     registers.map(|(id, r)| (id, r.flagged)).collect()
@@ -73,7 +73,7 @@ fn each(f: &mut Function<'_>, (place, ty): (&Base, &Type), line: &dyn Fn(&str) -
 
 type Text = Box<dyn Fn(&str) -> String>;
 
-/// An element as bits, bits as an element, and how many bytes they have.
+/// C text that converts an element to bits and back, and the number of bytes of an element.
 fn coded(scope: &Scope<'_>, ty: &Type) -> (Text, Text, usize) {
     let size = ty.dtype.size(scope.plan.precision);
     match ty.dtype {

@@ -5,7 +5,7 @@ use rml_ir::op::{Binary, Compare, Op, Unary};
 
 use crate::prelude::Prelude;
 
-/// The value of a pointwise operator, given those of its operands, whose type is that of the last one.
+/// The value of a pointwise operator, from the values of its operands, the last of which has the type `dtype`.
 pub(crate) fn pointwise(op: &Op, dtype: DType, args: &[String], prelude: &Prelude) -> String {
     let infix = |symbol: &str| format!("({} {symbol} {})", args[0], args[1]);
     let call = |function: &str| format!("{function}({})", args.join(", "));
@@ -19,7 +19,7 @@ pub(crate) fn pointwise(op: &Op, dtype: DType, args: &[String], prelude: &Prelud
         false => infix(symbol),
     };
     match op {
-        // The operand itself, or repeated to a larger shape.
+        // The operand itself; broadcasting does not change single elements.
         Op::Copy | Op::StopGradient | Op::Broadcast { .. } => args[0].clone(),
         Op::Not => format!("(!{})", args[0]),
         Op::Unary(f) => match f {

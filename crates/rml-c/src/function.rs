@@ -1,4 +1,4 @@
-//! A function as it is written: its lines, and the memory that it needs beside that of slots.
+//! A C function that is being written: its lines, and the memory that it needs besides that of slots.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,13 +15,13 @@ use crate::store::{DTYPES, array_name};
 /// The most elements of an array on the stack.
 const STACK: usize = 64;
 
-/// A function as it is written.
+/// A C function that is being written.
 #[derive(Debug)]
 pub(crate) struct Function<'a> {
     pub(crate) scope: &'a Scope<'a>,
     pub(crate) lines: Lines,
     pub(crate) ticks: Ticks,
-    /// What runs before all ticks, if the function has a loop over them.
+    /// The code that runs before all ticks, if the function has a loop over them.
     pub(crate) once: Lines,
     /// Copies made before all ticks: what they copy, and their names.
     pub(crate) copies: Vec<(String, String)>,
@@ -32,14 +32,14 @@ pub(crate) struct Function<'a> {
     room: Room,
 }
 
-/// Elements that a function needs, by type.
+/// The number of elements that a function needs, by type.
 #[derive(Clone, Copy, Default, Debug)]
 pub(crate) struct Room {
     /// The elements of the current stage.
     stage: [usize; 3],
-    /// The most that a stage has.
+    /// The most elements of a single stage.
     pub(crate) most: [usize; 3],
-    /// Those that the function keeps.
+    /// The elements that last as long as the function.
     pub(crate) kept: [usize; 3],
 }
 
@@ -87,12 +87,12 @@ impl<'a> Function<'a> {
         }
     }
 
-    /// Forgets the arrays of the last stage.
+    /// Releases the arrays of the last stage.
     pub(crate) fn begin_stage(&mut self) {
         self.room.stage = [0; 3];
     }
 
-    /// Declares an array: on the stack, or in memory that the next stage may use again.
+    /// Declares an array: on the stack, or in memory that the next stage may reuse.
     pub(crate) fn array(&mut self, name: &str, dtype: DType, n: usize) -> String {
         if n <= STACK {
             return format!("{} {name}[{}];", num(dtype), n.max(1));
@@ -134,7 +134,7 @@ impl<'a> Function<'a> {
         if guard.value { cond } else { format!("!{cond}") }
     }
 
-    /// The elements of a slot at the tick.
+    /// The elements of a slot at the current tick.
     pub(crate) fn elements(&self, access: &Access) -> Elements {
         if matches!(self.scope.program.slots[access.slot].home, Home::Register { .. })
             && let Some((base, _)) = self.before.get(&self.scope.reg(access.slot))
@@ -203,7 +203,7 @@ impl<'a> Function<'a> {
         }
     }
 
-    /// Takes a register back to what it starts with.
+    /// Resets a register to its start value.
     pub(crate) fn unset(&mut self, register: Reg, suffix: &str) {
         if self.scope.registers[register].flagged {
             self.flag(register, suffix, false);
@@ -215,7 +215,7 @@ impl<'a> Function<'a> {
         }
     }
 
-    /// A value as it is; a table of that name, if elements differ.
+    /// Stores a constant value; if its elements differ, they are in a table of this name.
     pub(crate) fn fill(&mut self, to: &Base, value: &Value, table: &str) {
         let from = match alike(value) {
             Some(text) => Elements::Same(text),
@@ -224,7 +224,7 @@ impl<'a> Function<'a> {
         self.copy(&from, to, value.shape().len());
     }
 
-    /// Copies elements one after the other.
+    /// Copies consecutive elements.
     pub(crate) fn copy(&mut self, from: &Elements, to: &Base, n: usize) {
         if n == 0 {
             return;
@@ -242,7 +242,7 @@ impl<'a> Function<'a> {
         }
     }
 
-    /// The function, but for places.
+    /// The function, with the addresses of values left open.
     pub(crate) fn written(self, head: &str, locals: &[&str]) -> Written {
         Written {
             says: String::new(),
@@ -254,17 +254,17 @@ impl<'a> Function<'a> {
     }
 }
 
-/// Where the values that a function uses are.
+/// The addresses of the values that a function uses.
 pub(crate) struct Places<'a> {
-    /// The first elements of slots.
+    /// The position of the first element of each slot.
     pub(crate) slots: &'a dyn Fn(Slot) -> Option<usize>,
-    /// Those of what its stages need, and of what it keeps, by type.
+    /// The positions of the memory for its stages, and of its own arrays, by type.
     pub(crate) own: [usize; 3],
     pub(crate) kept: [usize; 3],
 }
 
 impl Places<'static> {
-    /// Those of functions without values of a window.
+    /// The addresses for functions without values of a window.
     pub(crate) fn nowhere() -> Self {
         Places { slots: &|_| None, own: [0; 3], kept: [0; 3] }
     }
@@ -343,7 +343,7 @@ impl Written {
     }
 }
 
-/// A pointer to values: its declaration, where it points to, a comment, and whether there are no elements.
+/// A pointer to values: its declaration, its target, a comment, and whether there are no elements.
 struct Pointer {
     declared: String,
     at: String,
@@ -351,7 +351,7 @@ struct Pointer {
     is_empty: bool,
 }
 
-/// The place of a type among all types.
+/// The index of a type among all types.
 fn place_of(dtype: DType) -> usize {
     match dtype {
         DType::Num => 0,
@@ -365,7 +365,7 @@ pub(crate) fn num(dtype: DType) -> &'static str {
     if dtype == DType::Num { "num" } else { c_type(dtype, rml_ir::Precision::F64) }
 }
 
-/// The variables of a tick that its text mentions.
+/// Declares the variables of a tick that its text mentions.
 pub(crate) fn declare_tick(lines: &mut Lines, cycles: usize, text: &str, last: &str) {
     if cycles == 1 && mentions(text, "t") {
         lines.line("const long t = 0;");
@@ -380,7 +380,7 @@ pub(crate) fn is_part(c: char) -> bool {
     c.is_ascii_alphanumeric() || c == '_'
 }
 
-/// Whether a text uses a variable of that name. Fields of structs and words in comments do not count.
+/// Whether a text uses a variable of this name. Fields of structs and words in comments do not count.
 pub(crate) fn mentions(text: &str, name: &str) -> bool {
     let code = text.split("/*").map(|piece| piece.split_once("*/").map_or(piece, |(_, code)| code));
     code.flat_map(|code| code.match_indices(name).map(move |(at, _)| code.split_at(at))).any(

@@ -1,16 +1,16 @@
 //! The elementary functions in C, with the bits of `rml_kernels`.
 //!
-//! Each text is one of `rml_kernels::functions::formulas`, operation by operation. `{NAME}` is a constant of the
+//! Each text is a formula of `rml_kernels::functions::formulas`, operation by operation. `{NAME}` is a constant of the
 //! kernels, `{-NAME}` its negation, `{#NAME}` its bits, and a line `poly p x NAME` sets p to a polynomial in x.
 
 use std::fmt::Debug;
 
 use rml_ir::Precision;
 
-/// The name of a function, what it calls, and its text.
+/// The name of a function, the functions that it calls, and its text.
 pub(crate) type Entry = (&'static str, &'static [&'static str], &'static str);
 
-/// A text in a precision.
+/// A text for a precision.
 pub(crate) fn in_precision(text: &str, precision: Precision) -> String {
     match precision {
         Precision::F32 => {
@@ -92,7 +92,7 @@ static inline double rml_fma(double a, double b, double c) {
 }
 ";
 
-/// What takes the place of functions of `math.h`.
+/// Replacements for functions of `math.h`.
 pub(crate) const TABLE: &[Entry] = &[
     ("rml_fma", &[], "/* a * b + c, rounded once. */
 static inline float rml_fma(float a, float b, float c) {

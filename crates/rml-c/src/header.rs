@@ -14,7 +14,7 @@ pub(crate) fn comment(text: &str) -> String {
     format!("/* {} */", text.replace("*/", "* /"))
 }
 
-/// Whether an output has a field that says at each cycle whether it is present.
+/// Whether an output has a field that tells at each cycle whether it is present.
 pub(crate) fn is_flagged(output: &Output) -> bool {
     let always = output.cases.iter().filter(|(_, when, _)| when.is_empty());
     always.fold(Positions::NONE, |at, (own, ..)| at.or(*own)) != Positions::ALL
@@ -62,7 +62,7 @@ pub(crate) fn header(scope: &Scope<'_>, (memory, arrays): (&Memory, &Arrays), op
     lines.into_text()
 }
 
-/// What the function that runs does, in this program.
+/// The description of the function that runs this program.
 fn meaning(scope: &Scope<'_>, upper: &str) -> String {
     let ahead = scope.plan.ahead();
     let what = match &scope.plan.ends {
@@ -81,11 +81,11 @@ fn meaning(scope: &Scope<'_>, upper: &str) -> String {
     )
 }
 
-/// What the comments behind fields say.
+/// The explanation of the comments after fields.
 const NAMES: &str =
     "A field is called as in the program, except where a comment gives the name that it has there.";
 
-/// A field, the shape that it has in the program, and the name that it has there if that is another one.
+/// A field, with a comment on the shape in the program and, if it differs, the name in the program.
 fn field(scope: &Scope<'_>, name: &str, of: &str, ty: &Type) -> String {
     let shape = if ty.shape.is_scalar() { String::new() } else { ty.shape.to_string() };
     let says = match (name == of, shape.is_empty()) {

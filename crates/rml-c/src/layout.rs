@@ -1,7 +1,7 @@
-//! The nodes of a program as C runs them, and how long each slot is needed.
+//! The nodes of a program in the form in which C runs them, and the lifetime of each slot.
 //!
 //! C runs nodes tick by tick. A node over all ticks becomes a loop over the ticks; it is split where a stage reads a
-//! later tick of its own node. So a value that is read only at its own tick needs space for one tick.
+//! later tick of its own node. So a value that is read only at its own tick needs space for only one tick.
 
 use std::collections::BTreeSet;
 
@@ -13,7 +13,7 @@ use rml_nest::{Access, Ends, Home, Node, Order, Positions, Program, Slot, Stage,
 /// The most elements that the stages of one function fill in a program of one tick; a single stage may fill more.
 const LARGE: usize = 32;
 
-/// The nodes that C runs: none is over all ticks at once.
+/// The nodes for C: none of them runs over all ticks at once.
 pub(crate) fn nodes(program: &Program, cycles: usize) -> Vec<Node> {
     let searches = matches!(program.ends, Ends::Found { .. });
     let mut all = program.nodes.iter().cloned();
@@ -29,7 +29,7 @@ fn forward(stages: Vec<Stage>) -> Node {
     Node { order: Order::Forward, by: Vec::new(), stages, writes: Vec::new() }
 }
 
-/// Moves a stage over all ticks to right before its first reader, if its values take more memory than the operands that
+/// Moves a stage over all ticks directly before its first reader, if its values take more memory than the operands that
 /// have to be kept for it.
 fn late(program: &Program, nodes: Vec<Node>) -> Vec<Node> {
     let mut units: Vec<Node> = Vec::new();
@@ -99,10 +99,10 @@ fn small(program: &Program, node: Node) -> Vec<Node> {
     nodes
 }
 
-/// From which node to which one a slot is needed.
+/// The first and the last node that need a slot.
 pub(crate) type Span = (usize, usize);
 
-/// What is known about the slots of a program.
+/// The facts about the slots of a program.
 #[derive(Debug)]
 pub(crate) struct Layout {
     /// Whether a slot has space for only one tick.
@@ -116,8 +116,8 @@ pub(crate) struct Layout {
 }
 
 impl Layout {
-    /// Of a program that runs for at most `cycles` ticks in a call. `starts` is what registers hold when they are not
-    /// set, if that is a constant.
+    /// The layout of a program that runs at most `cycles` ticks per call. `starts` are the values of registers while
+    /// they are not set, if constant.
     pub(crate) fn new(program: &Program, cycles: usize, starts: &[Option<Value>]) -> Layout {
         let (uses, firsts) = (Uses::of(program), rml_nest::rooms::firsts(program, starts));
         let called = called(program);
@@ -145,7 +145,7 @@ impl Layout {
     }
 }
 
-/// Slots that calls fill, which need a place even if nothing reads it.
+/// Slots that calls fill, which need memory even if nothing reads them.
 fn called(program: &Program) -> BTreeSet<Slot> {
     let stages = program.nodes.iter().flat_map(|node| &node.stages);
     let out = |stage: &Stage| if let Work::Call(call) = &stage.work { Some(call.out) } else { None };
@@ -185,7 +185,7 @@ fn steady(program: &Program, uses: &Uses, in_turn: &BTreeSet<Slot>, cycles: usiz
     steady
 }
 
-/// Whether a tick is the first or the last one of a window, and is known before the ticks run.
+/// Whether a tick is the first or the last one of a window, and this is known before the ticks run.
 fn is_edge(program: &Program, tick: Tick) -> bool {
     match tick {
         Tick::First => true,

@@ -1,13 +1,13 @@
 //! Plans as C99: one source file and one header, which need only a C compiler and `math.h`.
 //!
-//! The program has a struct for what outlives windows, one for the values of a window, one for the inputs of a cycle
-//! and one for its outputs. A function gives states their initial values, and another one runs a window, or, in a
-//! program without windows, any number of cycles. Memory is that of the structs: there is no allocation, no global
+//! The program has a struct for the values that outlive windows, one for the values of a window, one for the inputs of
+//! a cycle and one for its outputs. One function gives states their initial values; another one runs a window or, in a
+//! program without windows, any number of cycles. The structs are the only memory: there is no allocation, no global
 //! state and no recursion.
 //!
-//! A plan becomes [loop nests](rml_nest), which are fused. Each node of these is a C function, which runs all ticks of
-//! a window. Values that are read at the same tick alone have room for one tick. Values share memory if no function
-//! needs both. The printer of loops, [`loops`], serves other printers of nests, too.
+//! A plan becomes [loop nests](rml_nest), which are fused. Each node becomes a C function, which runs all ticks of a
+//! window. Values that are read only at the same tick have space for one tick. Values share memory if no function needs
+//! both. The printer of loops, [`loops`], is also used by other printers of nests.
 
 use std::sync::Arc;
 
@@ -44,7 +44,7 @@ pub use names::refuses;
 pub use scalars::Scalars;
 pub use store::Memory;
 
-/// Where the elementary functions come from.
+/// The source of the elementary functions.
 ///
 /// ```
 /// use rml::{CExport, CMath};
@@ -54,21 +54,21 @@ pub use store::Memory;
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub enum Math {
-    /// The program has its own, with the bits of `rml`, and products are fused multiplications and additions, as there.
+    /// The program contains its own functions, with the bits of `rml`; products are fused with additions, as in `rml`.
     #[default]
     Own,
-    /// From `math.h`; products are rounded as the compiler likes.
+    /// From `math.h`; the compiler may round products differently.
     Library,
 }
 
-/// What a plan is exported as.
+/// The options of an export.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// What the names of its types and functions begin with, and those of its files.
+    /// The prefix of the names of its types, functions and files.
     pub name: String,
     /// The most cycles that a call runs.
     pub cycles: usize,
-    /// Where the elementary functions come from.
+    /// The source of the elementary functions.
     pub math: Math,
     /// A comment at the top of both files.
     pub note: String,
@@ -81,20 +81,20 @@ pub struct Exported {
     pub header: String,
     /// The text of `NAME.c`.
     pub source: String,
-    /// How much memory its structs take.
+    /// The memory of its structs.
     pub memory: Memory,
     /// The fields of the inputs, in order.
     pub inputs: Vec<String>,
     /// The fields of the outputs, in order.
     pub outputs: Vec<String>,
-    /// The inputs and outputs whose fields have other names, and these names.
+    /// The inputs and outputs whose fields have other names, with these names.
     pub renamed: Vec<(String, String)>,
 }
 
 /// Why a plan cannot be exported.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Refused {
-    /// Its blocks wait for conditions of later cycles, for any number of them.
+    /// Its blocks wait for conditions of later cycles, which may be any number of cycles later.
     Waits,
     /// A call needs at least this many cycles to run any.
     Cycles(usize),
@@ -102,13 +102,13 @@ pub enum Refused {
     Memory(u64),
 }
 
-/// The most bytes of a struct: what an `int` counts on the smallest machines that are meant.
+/// The most bytes of a struct: the range of `int` on the smallest supported machines.
 const MOST: u64 = i32::MAX as u64;
 
-/// A plan in C. `state` gives the value that a state starts with, if it is not that of the program.
+/// Exports a plan as C. `state` gives the start values of states that differ from those of the program.
 ///
 /// # Errors
-/// A plan that C has no fixed memory for.
+/// A plan that does not have a fixed size of memory in C.
 pub fn export(
     plan: &Plan,
     state: &dyn Fn(&str) -> Option<Value>,

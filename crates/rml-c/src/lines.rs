@@ -1,6 +1,6 @@
 //! Text that is written line by line.
 
-/// Lines, and how deep the next one stands.
+/// Lines, and the indentation of the next one.
 #[derive(Debug, Default)]
 pub(crate) struct Lines {
     text: String,
@@ -17,7 +17,7 @@ impl Lines {
         self.text.push('\n');
     }
 
-    /// A line that ends with a brace, and what follows deeper.
+    /// Adds a line that ends with a brace, and indents the following lines.
     pub(crate) fn open(&mut self, line: impl AsRef<str>) {
         self.line(format!("{} {{", line.as_ref()).trim_start());
         self.depth += 1;
@@ -32,13 +32,13 @@ impl Lines {
         self.line(line);
     }
 
-    /// Between the closing of a block and the opening of the next one.
+    /// Adds a line that closes a block and opens the next one, such as `} else {`.
     pub(crate) fn turn(&mut self, line: &str) {
         self.depth -= 1;
         self.open(line);
     }
 
-    /// A loop over elements; none if there is only one.
+    /// Opens a loop over elements, unless there is only one element. Returns whether there is a loop.
     pub(crate) fn over(&mut self, index: &str, n: usize) -> bool {
         if n != 1 {
             self.open(format!("for (long {index} = 0; {index} < {n}; {index}++)"));
@@ -46,7 +46,7 @@ impl Lines {
         n != 1
     }
 
-    /// Nested loops; how many of them.
+    /// Nested loops; returns their number.
     pub(crate) fn nest(&mut self, sizes: &[(String, usize)]) -> usize {
         sizes.iter().filter(|(index, n)| self.over(index, *n)).count()
     }
@@ -55,7 +55,7 @@ impl Lines {
         (0..count).for_each(|_| self.close());
     }
 
-    /// Other lines, as deep as the next one.
+    /// Adds other lines, with the current indentation.
     pub(crate) fn paste(&mut self, other: &Lines) {
         other.text.lines().for_each(|line| self.line(line));
     }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-/// Words that a field cannot have in C or C++: keywords, and macros that compilers and common headers define.
+/// Words that cannot be names of fields in C or C++: keywords, and macros of compilers and common headers.
 const WORDS: &[&str] = &[
     // C, up to C23 and with the words of GNU.
     "alignas alignof asm auto bool break case char const constexpr continue default do double else enum extern",
@@ -13,14 +13,14 @@ const WORDS: &[&str] = &[
     "const_cast consteval constinit decltype delete dynamic_cast explicit export friend mutable namespace new",
     "noexcept not not_eq operator or or_eq private protected public reinterpret_cast requires static_cast template",
     "this throw try typeid typename using virtual wchar_t xor xor_eq",
-    // Macros of compilers for some machine, of math.h, and of other headers that a caller is likely to include.
+    // Macros of compilers for some machine, of math.h, and of other headers that callers often include.
     "arm avr far hpux i386 interrupt linux m68k mips near pdp11 sparc sun unix vax",
     "fpclassify iscanonical iseqsig isfinite isgreater isgreaterequal isinf isless islessequal islessgreater isnan",
     "isnormal issignaling issubnormal isunordered iszero math_errhandling signbit",
     "assert errno offsetof stderr stdin stdout",
 ];
 
-/// Headers of C, which a header of a program would hide.
+/// Headers of C, which a header of the program with the same name would hide.
 const HEADERS: &[&str] = &[
     "assert",
     "complex",
@@ -57,12 +57,12 @@ const HEADERS: &[&str] = &[
 
 /// The C field for an input, an output or a state. Different names get different fields:
 ///
-/// - A name that C or C++ does not allow gets `_` at its end: a keyword, a macro, or a name of two or more characters
-///   without a lower-case letter, since macros look like that. So does a name that ends in `_present`, since fields
-///   that say whether an output is present do. Such a name that already ends in `_` gets another one: `int` becomes
-///   `int_`, and `int_` becomes `int__`.
-/// - A name that begins with `_` gets `rml` before it; so does a name that begins with `rml_` or `rmlrml_` and so on.
-/// - Every other one stays as it is.
+/// - A name that C or C++ does not allow gets a suffix `_`: a keyword, a macro, or a name of two or more characters
+///   without a lower-case letter, since macros look like this. So does a name that ends in `_present`, since fields for
+///   the presence of outputs have such names. Names that are such a name followed by `_` are renamed, too: `int`
+///   becomes `int_`, and `int_` becomes `int__`.
+/// - A name that begins with `_` gets the prefix `rml`; so does a name that begins with `rml_` or `rmlrml_` and so on.
+/// - All other names are unchanged.
 pub(crate) fn field(name: &str) -> String {
     let fits = |c: char| if c.is_ascii_alphanumeric() { c } else { '_' };
     let mut text: String = name.chars().map(fits).collect();
@@ -77,7 +77,7 @@ pub(crate) fn field(name: &str) -> String {
     text
 }
 
-/// Whether a name, which does not end with `_`, may have a meaning in C or C++ as it is.
+/// Whether a name, which does not end with `_`, may have a meaning in C or C++.
 fn is_taken(name: &str) -> bool {
     let is_capital = name.len() > 1 && !name.contains(|c: char| c.is_ascii_lowercase());
     let is_integer = (name.starts_with("int") || name.starts_with("uint")) && name.ends_with("_t");
@@ -89,12 +89,12 @@ fn is_taken(name: &str) -> bool {
         || WORDS.iter().any(|line| line.split(' ').any(|word| word == name))
 }
 
-/// Names that differ from each other.
+/// A set of names that differ from each other.
 #[derive(Debug, Default)]
 pub(crate) struct Names(BTreeSet<String>);
 
 impl Names {
-    /// Names that are not among these.
+    /// Starts with these names as used.
     pub(crate) fn without(taken: &[&str]) -> Self {
         Self(taken.iter().map(|name| (*name).to_owned()).collect())
     }
@@ -117,7 +117,7 @@ impl Names {
     }
 }
 
-/// Why names in C cannot begin with a text, if they cannot.
+/// Why names in C cannot begin with this text, if they cannot.
 pub fn refuses(name: &str) -> Option<&'static str> {
     let is_part = |c: char| c.is_ascii_alphanumeric() || c == '_';
     if !name.starts_with(|c: char| c.is_ascii_alphabetic()) || !name.chars().all(is_part) {
@@ -156,7 +156,7 @@ mod tests {
         let names: std::collections::BTreeSet<&String> = all.iter().collect();
         let fields: std::collections::BTreeSet<String> = names.iter().map(|name| field(name)).collect();
         assert_eq!(names.len(), fields.len());
-        // No field is one that says whether an output is there, and none changes again.
+        // No field looks like one for the presence of an output, and renaming a field again changes nothing.
         assert!(fields.iter().all(|field| !field.ends_with("_present") && !field.starts_with('_')));
     }
 

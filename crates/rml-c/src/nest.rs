@@ -13,7 +13,7 @@ use crate::lines::Lines;
 use crate::loops::{Base, Dialect, Elements, Form, Loops, Place, turn, turnable};
 use crate::scope::ONCE;
 
-/// From how many values on loops are long.
+/// The number of values from which loops count as long.
 const LONG: usize = 16;
 
 /// Loops in C99, with arrays in the memory of the function that they are part of.
@@ -55,7 +55,7 @@ impl Dialect for Function<'_> {
 }
 
 impl Function<'_> {
-    /// What a stage does at a tick, under its conditions.
+    /// Executes a stage at a tick, under its conditions.
     pub(crate) fn stage(&mut self, stage: &Stage) {
         let ahead = stage.fills().map(|slot| self.scope.program.slots[slot].ahead()).max().unwrap_or(0);
         let condition = self.condition(stage.at, &stage.when, ahead);
@@ -252,7 +252,7 @@ impl Function<'_> {
         *place = vec![(String::new(), Elements::At(Base::array(name)))];
     }
 
-    /// Whether an access reads none of the elements that are stored at the tick to some slots.
+    /// Whether an access reads none of the elements that are stored at this tick to some slots.
     fn is_apart(&self, access: &Access, stored: &[Slot]) -> bool {
         let is_other = access.tick != Tick::Now && !self.scope.layout.one[access.slot];
         is_other || !stored.contains(&access.slot)
@@ -281,7 +281,7 @@ impl Function<'_> {
         *place = vec![(String::new(), Elements::At(Base::array(name)))];
     }
 
-    /// Copies a tensor to where its elements are one after the other.
+    /// Copies a tensor to contiguous memory.
     pub(crate) fn copy_source(&mut self, source: &Source, shape: &Shape, at: Positions, to: &Base) {
         if shape.is_empty() {
             return;
@@ -294,7 +294,7 @@ impl Function<'_> {
         self.enclose(lines, None);
     }
 
-    /// Whether a loop over ticks reads the same elements at each of them.
+    /// Whether a loop over ticks reads the same elements at all of them.
     pub(crate) fn is_kept(&self, access: &Access) -> bool {
         self.scope.cycles > 1
             && self.ticks.now != ONCE.now

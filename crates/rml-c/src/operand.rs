@@ -4,31 +4,31 @@ use rml_ir::{DType, Data, Precision, Shape, Value};
 
 use crate::loops::Base;
 
-/// Something that has elements.
+/// A tensor with elements.
 #[derive(Clone, Debug)]
 pub(crate) struct Operand {
     place: Place,
     pub(crate) dtype: DType,
     pub(crate) shape: Shape,
-    /// How far neighbours along each axis are apart.
+    /// The distance between neighbours along each axis.
     pub(crate) strides: Vec<usize>,
 }
 
 #[derive(Clone, Debug)]
 enum Place {
     Array(Base),
-    /// All elements are alike.
+    /// All elements are equal.
     Alike(String),
 }
 
 impl Operand {
-    /// Elements one after the other.
+    /// Contiguous elements.
     pub(crate) fn array(base: Base, dtype: DType, shape: Shape) -> Self {
         let strides = strides(shape.dims());
         Self { place: Place::Array(base), dtype, shape, strides }
     }
 
-    /// Elements that are so far apart.
+    /// Elements with these strides.
     pub(crate) fn strided(base: Base, dtype: DType, shape: Shape, strides: Vec<usize>) -> Self {
         Self { place: Place::Array(base), dtype, shape, strides }
     }
@@ -68,7 +68,7 @@ pub(crate) fn strides(dims: &[usize]) -> Vec<usize> {
     strides
 }
 
-/// A sum of terms, of which zeros are left out.
+/// A sum of terms, without zeros.
 pub(crate) fn sum(terms: &[&str]) -> String {
     let terms: Vec<&str> = terms.iter().copied().filter(|term| !matches!(*term, "" | "0")).collect();
     if terms.is_empty() { "0".to_owned() } else { terms.join(" + ") }

@@ -1,4 +1,4 @@
-//! Elements at positions that come with the data.
+//! Operators with integer positions that are data.
 
 use rml_ir::op::Around;
 
@@ -11,7 +11,7 @@ pub(crate) fn scatter(f: &mut Function<'_>, axis: usize, args: &[Operand], out: 
     let Around { outer, n, inner } = Around::axis(out.dims(), Some(axis));
     let count = args[0].len();
     let (block, one) = (if outer == 1 { "0" } else { "i0" }, if count == 1 { "0" } else { "i1" });
-    // An element of rows of which a block has that many.
+    // An element of a row, in blocks with this many rows.
     let entry = |rows: usize, row: &str| {
         let row = sum(&[&linear(&[(block.to_owned(), rows)], 0), row]);
         linear(&[(row, inner), ("i2".to_owned(), usize::from(inner != 1))], 0)

@@ -1,7 +1,7 @@
-//! Functions that C lacks, of which a program gets those that it uses.
+//! Functions that C lacks; a program contains those that it uses.
 //!
-//! A table has for each function its name, what it calls, and its text: `@` ends the name of a function of `math.h`,
-//! and `{exp}` is the function that the program has.
+//! Each table has for each function its name, the functions that it calls, and its text: `@` ends the name of a
+//! function of `math.h`, and `{exp}` is the program's own function.
 
 use std::cell::RefCell;
 use std::collections::BTreeSet;
@@ -16,7 +16,7 @@ mod bits;
 mod random;
 mod scalars;
 
-/// What a program uses of them.
+/// The functions that a program uses.
 #[derive(Debug)]
 pub(crate) struct Prelude {
     precision: Precision,
@@ -55,7 +55,7 @@ impl Prelude {
         self.tables().find(|(known, ..)| *known == name)
     }
 
-    /// A function of the table, and all that it calls.
+    /// Marks a function of the table, and all functions that it calls, as used.
     pub(crate) fn helper(&self, name: &str) -> &'static str {
         let Some((name, needs, _)) = self.find(name) else {
             unreachable!("no helper is called {name}");
@@ -74,7 +74,7 @@ impl Prelude {
         name
     }
 
-    /// The text of all that are used, behind the type of numbers.
+    /// The text of all used functions, after the type of numbers.
     pub(crate) fn text(&self) -> String {
         let used = self.used.borrow();
         let mut texts = String::new();

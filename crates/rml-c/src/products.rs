@@ -5,7 +5,7 @@ use rml_ir::op::{Around, Einsum};
 use crate::function::Function;
 use crate::operand::{Operand, linear, strides};
 
-/// An axis of a product: its length, and how far neighbours are in the result and in the operands.
+/// An axis of a product: its length, and its strides in the result and in the operands.
 struct Axis {
     n: usize,
     out: usize,
@@ -97,7 +97,7 @@ pub(crate) fn matmul(f: &mut Function<'_>, args: &[Operand], out: &Operand, add:
     products(f, of_matmul(&args[0], &args[1], out), args, out, add);
 }
 
-/// The axes of NumPy's product: stacks, rows, what is summed over, columns.
+/// The axes of NumPy's product: the stack, the rows, the summed axis, the columns.
 fn of_matmul(a: &Operand, b: &Operand, out: &Operand) -> Vec<Axis> {
     let (sa, sb, so) = (&a.strides, &b.strides, strides(out.dims()));
     let (ra, rb) = (a.dims().len(), b.dims().len());
@@ -141,7 +141,7 @@ pub(crate) fn einsum(f: &mut Function<'_>, labels: &Einsum, args: &[Operand], ou
     products(f, axes, &summed, out, add);
 }
 
-/// What is left of an operand when axes of it are summed one after the other: arrays with one element along each.
+/// Sums axes of an operand one after the other. The result has one element along each summed axis.
 fn along(f: &mut Function<'_>, x: &Operand, axes: &[usize], name: &str) -> Operand {
     let mut from = x.clone();
     if x.is_alike() && !axes.is_empty() {
@@ -169,7 +169,7 @@ fn along(f: &mut Function<'_>, x: &Operand, axes: &[usize], name: &str) -> Opera
     from
 }
 
-/// The axes of a contraction: those of the result but the last, what is summed over, the last one.
+/// The axes of a contraction: those of the result without the last one, the summed axes, the last one.
 fn of_einsum(operands: &[Vec<char>], result: &[char], args: &[Operand], out: &Operand) -> Vec<Axis> {
     let far = |labels: &[char], strides: &[usize], label: char| {
         labels.iter().position(|l| *l == label).map_or(0, |k| strides[k])

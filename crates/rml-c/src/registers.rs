@@ -1,4 +1,4 @@
-//! What outlives windows.
+//! The values that outlive windows.
 
 use std::collections::BTreeSet;
 
@@ -19,7 +19,7 @@ pub(crate) struct Register {
     /// Whether it may be unset; its readers have a start value for that case.
     pub(crate) flagged: bool,
     pub(crate) local: bool,
-    /// What it starts with, if that is one constant.
+    /// Its start value, if it is a single constant.
     pub(crate) start: Option<Value>,
 }
 
@@ -53,7 +53,7 @@ pub(crate) fn registers(plan: &Plan, arrays: &[&str]) -> IndexVec<Reg, Register>
     all
 }
 
-/// What registers start with.
+/// The start values of registers.
 #[derive(Debug)]
 pub(crate) struct Starts(pub(crate) IndexVec<Reg, Option<Value>>);
 

@@ -1,4 +1,4 @@
-//! The functions that a caller sees.
+//! The functions for callers.
 
 use std::collections::BTreeSet;
 
@@ -10,7 +10,7 @@ use crate::loops::{Base, Elements};
 use crate::registers::Starts;
 use crate::scope::{DONE, Scope, base};
 
-/// The function that gives states the values that they start with.
+/// The function that gives states their start values.
 pub(crate) fn start(scope: &Scope<'_>, starts: &Starts) -> String {
     let mut f = Function::new(scope, DONE);
     for (id, r) in scope.registers.iter_enumerated() {
@@ -119,7 +119,7 @@ fn length(f: &mut Function<'_>, upper: &str) -> bool {
     }
 }
 
-/// In a loop over the ticks that are done.
+/// Writes code in a loop over the finished ticks.
 fn over_done(f: &mut Function<'_>, write: impl FnOnce(&mut Function<'_>)) {
     f.begin_stage();
     let text = f.aside(write).into_text();

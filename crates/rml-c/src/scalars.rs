@@ -1,4 +1,4 @@
-//! Operators of scalars as C expressions, for programs that are printed elsewhere.
+//! Operators of scalars as C expressions, also for programs that other crates print.
 
 use rml_ir::op::Op;
 use rml_ir::{DType, Precision};
@@ -7,10 +7,10 @@ use crate::Math;
 use crate::exprs::pointwise;
 use crate::prelude::Prelude;
 
-/// Prints operators of scalars as C, with the bits of `rml`, and knows which functions the text calls.
+/// Prints operators of scalars as C, with the bits of `rml`, and records which functions the text calls.
 ///
 /// The text expects `stdint.h`, `stdbool.h` and `math.h`, the type `num`, the numbers `RML_INFINITY` and `RML_NAN`, and
-/// a variable `bool bad`, which becomes true where an operator has no result.
+/// a variable `bool bad`, which becomes true if an operator fails.
 ///
 /// ```
 /// use rml_c::Scalars;
@@ -27,7 +27,7 @@ use crate::prelude::Prelude;
 pub struct Scalars(Prelude);
 
 impl Scalars {
-    /// For numbers of a precision.
+    /// Operators for numbers of a precision.
     pub fn new(precision: Precision) -> Self {
         Self::with(precision, Math::Own)
     }
@@ -52,18 +52,18 @@ impl Scalars {
         self.0.needs_library()
     }
 
-    /// A [pointwise](Op::is_pointwise) operator of expressions, the last of which has that type.
+    /// A [pointwise](Op::is_pointwise) operator of expressions, the last of which has the type `dtype`.
     ///
     /// # Panics
-    /// If the operator is not pointwise.
+    /// The operator is not pointwise.
     pub fn apply(&self, op: &Op, dtype: DType, args: &[String]) -> String {
         pointwise(op, dtype, args, &self.0)
     }
 
-    /// A function of the library by its name, `rml_add` for example, which the text then has.
+    /// The function of the library with this name, `rml_add` for example, which is then part of the text.
     ///
     /// # Panics
-    /// If there is none of that name.
+    /// There is no function with this name.
     pub fn function(&self, name: &str) -> &'static str {
         self.0.helper(name)
     }

@@ -1,4 +1,4 @@
-//! What every part of the text knows: names, nodes, and where values are.
+//! The context of every part of the text: names, nodes, and addresses of values.
 
 use std::cell::RefCell;
 use std::collections::BTreeSet;
@@ -18,11 +18,11 @@ use crate::registers::{Register, registers};
 use crate::store::{Arrays, DTYPES, Memory, array_name};
 use crate::{Options, Scalars};
 
-/// Everything that is known before text is written.
+/// The facts that are known before text is written.
 #[derive(Debug)]
 pub(crate) struct Scope<'a> {
     pub(crate) plan: &'a Plan,
-    /// The nests of the plan, as C runs them.
+    /// The nests of the plan, in the form in which C runs them.
     pub(crate) program: Program,
     pub(crate) layout: Layout,
     pub(crate) name: String,
@@ -48,7 +48,7 @@ pub(crate) struct Scope<'a> {
 pub(crate) struct Ticks {
     /// The tick.
     pub(crate) now: &'static str,
-    /// The last one.
+    /// The last tick.
     pub(crate) last: &'static str,
 }
 
@@ -58,7 +58,7 @@ pub(crate) const EACH: Ticks = Ticks { now: "t", last: "ticks - 1" };
 /// Before all ticks.
 pub(crate) const ONCE: Ticks = Ticks { now: "0", last: "ticks - 1" };
 
-/// The tick of a loop over those that are done.
+/// The tick of a loop over the finished ticks.
 pub(crate) const DONE: Ticks = Ticks { now: "t", last: "done - 1" };
 
 impl<'a> Scope<'a> {
@@ -67,7 +67,7 @@ impl<'a> Scope<'a> {
         program.nodes = nodes(&program, options.cycles);
         let starts: Vec<_> = plan.starts().iter().map(|start| start.value(plan).cloned()).collect();
         let layout = Layout::new(&program, options.cycles, &starts);
-        // Names that differ have fields that differ; a plan may give one output twice.
+        // Different names have different fields; a plan may have the same output twice.
         let mut names = Names::default();
         let inputs = plan.inputs.iter().map(|(name, _)| names.fresh(field(name), &[])).collect();
         let mut names = Names::default();
@@ -103,19 +103,19 @@ impl<'a> Scope<'a> {
         self.names.get(&self.program.slots[slot].name).map(|name| &**name)
     }
 
-    /// The names of the properties that the program checks, each once.
+    /// The names of the assertions that the program checks, each once.
     pub(crate) fn assertions(&self) -> impl Iterator<Item = &Arc<str>> {
         let all: BTreeSet<&Arc<str>> = self.program.slots.iter().filter_map(|s| s.asserts.as_ref()).collect();
         all.into_iter()
     }
 
-    /// The number, from 1, of the property that the stage checks which fills a slot.
+    /// The number, from 1, of the assertion that the stage which fills a slot checks.
     pub(crate) fn asserted(&self, slot: Slot) -> Option<usize> {
         let name = self.program.slots[slot].asserts.as_ref()?;
         self.assertions().position(|of| of == name).map(|k| k + 1)
     }
 
-    /// The register that a slot is.
+    /// The register of a slot.
     pub(crate) fn reg(&self, slot: Slot) -> Reg {
         rml_base::EntityId::from_index(self.numbers[slot])
     }
@@ -157,7 +157,7 @@ impl<'a> Scope<'a> {
         TEXTS.iter().find(fits).map(|(_, text)| (*text).to_owned())
     }
 
-    /// The elements of a slot, as an access sees its tick.
+    /// The elements of a slot, according to the tick of an access.
     pub(crate) fn elements(&self, access: &Access, ticks: Ticks) -> Elements {
         let slot = access.slot;
         let data = &self.program.slots[slot];
@@ -206,7 +206,7 @@ impl<'a> Scope<'a> {
         Elements::At(Base::array(format!("{}_{}", self.name, self.program.slots[slot].name)))
     }
 
-    /// A register, or its copy of that kind.
+    /// A register, or its copy with this suffix.
     pub(crate) fn register(&self, id: Reg, suffix: &str) -> Base {
         let (r, ty) = (&self.registers[id], &self.plan.registers[id].ty);
         match (r.fixed, r.looped) {
@@ -227,13 +227,13 @@ impl<'a> Scope<'a> {
         base(format!("state->{}", self.registers[id].name), &self.plan.registers[id].ty.shape)
     }
 
-    /// Whether a register, or its copy of that kind, has a value.
+    /// Whether a register, or its copy with this suffix, is set.
     pub(crate) fn flag(&self, id: Reg, suffix: &str) -> String {
         let r = &self.registers[id];
         if r.looped { format!("work->{}{suffix}_set", r.name) } else { format!("state->{}_set", r.name) }
     }
 
-    /// How many bytes the program takes, if values take these arrays.
+    /// The memory of the program, if values take these arrays.
     pub(crate) fn memory(&self, arrays: &Arrays) -> Memory {
         let precision = self.plan.precision;
         let mut memory = Memory { work: arrays.bytes(precision), ..Memory::default() };
@@ -287,7 +287,7 @@ pub(crate) fn base(field: String, shape: &Shape) -> Base {
     Base { name: field, first: String::new(), is_variable: shape.is_scalar() }
 }
 
-/// The literal of all elements, if they are the same; any, if there are none.
+/// The literal of all elements if they are equal; an arbitrary one if there are none.
 pub(crate) fn alike(value: &Value) -> Option<String> {
     let mut literals = literals(value).into_iter();
     let Some(first) = literals.next() else { return Some("0".to_owned()) };

@@ -1,4 +1,4 @@
-//! Convolutions, pooling and patches. One spatial axis is two, the first of length 1.
+//! Convolutions, pooling and patches. A single spatial axis is treated as two, the first of length 1.
 
 use rml_ir::op::{Conv, ConvAxis, Op, Pool};
 
@@ -15,7 +15,7 @@ struct Geometry {
 }
 
 impl Geometry {
-    /// Of a tensor of those dimensions.
+    /// The geometry for a tensor with these dimensions.
     fn new(axes: &[ConvAxis], sizes: &[usize], dims: &[usize]) -> Self {
         let rank = axes.len();
         let (batch, rest) = dims.split_at(dims.len() - rank - 1);
@@ -26,7 +26,7 @@ impl Geometry {
         Self { axes, input, size, output, batch: batch.iter().product() }
     }
 
-    /// Loops over the elements of a window that are no padding.
+    /// Opens loops over the elements of a window, without padding.
     fn taps(&self, f: &mut Function<'_>) -> usize {
         let depth = loops(f, &[("v", self.size[0])]);
         self.place(f, 0);
@@ -35,7 +35,7 @@ impl Geometry {
         depth
     }
 
-    /// Where an element of a window is, if it is no padding.
+    /// Computes the position of an element of a window, and tests whether it is padding.
     fn places(&self, f: &mut Function<'_>) {
         self.place(f, 0);
         self.place(f, 1);
@@ -68,7 +68,7 @@ impl Geometry {
     }
 }
 
-/// Loops, each of them written even if it runs once; how many.
+/// Opens loops, including those that run only once; returns their number.
 fn loops(f: &mut Function<'_>, all: &[(&str, usize)]) -> usize {
     for (index, n) in all {
         f.lines.open(format!("for (long {index} = 0; {index} < {n}; {index}++)"));
@@ -81,8 +81,8 @@ fn with(far: &[(&str, usize)], channel: &str) -> String {
     crate::operand::sum(&[&linear(&terms, 0), channel])
 }
 
-/// A convolution, or one of its transposes. Each element is made of chains of products; those of windows, or of
-/// examples, are added up.
+/// A convolution, or one of its transposes. Each element is a sum of chains of products: one for each window or each
+/// example.
 pub(crate) fn convolve(f: &mut Function<'_>, op: &Op, args: &[Operand], out: &Operand) {
     let (conv, x, kernel, d): (&Conv, _, _, _) = match op {
         Op::Conv(conv) => (conv, &args[0], &args[1], out),
@@ -131,7 +131,7 @@ pub(crate) fn convolve(f: &mut Function<'_>, op: &Op, args: &[Operand], out: &Op
     }
 }
 
-/// Windows and their elements, channel by channel.
+/// Opens loops over windows and their elements, channel by channel.
 pub(crate) fn pool(f: &mut Function<'_>, op: &Op, arg: &Operand, out: &Operand) {
     let (pool, x): (&Pool, _) = match op {
         Op::MaxPool(pool) | Op::AvgPool(pool) | Op::Patches(pool) => (pool, arg),

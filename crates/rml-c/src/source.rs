@@ -1,4 +1,4 @@
-//! The text of the source file: constants, a function for each node, and those that a caller sees.
+//! The text of the source file: constants, a function for each node, and the functions for callers.
 
 use std::collections::BTreeSet;
 
@@ -15,7 +15,7 @@ use crate::scope::{EACH, ONCE, Scope};
 use crate::store::{Arrays, DTYPES, Wanted, place};
 use crate::{Math, Options, checkpoint, run};
 
-/// The text of the source file, how many bytes its constants take, and the arrays of its values.
+/// The text of the source file, the bytes of its constants, and the arrays of its values.
 pub(crate) fn source(scope: &Scope<'_>, starts: &Starts, options: &Options) -> (String, u64, Arrays) {
     let nodes: Vec<Option<Written>> =
         scope.program.nodes.iter().enumerate().map(|(k, node)| self::node(scope, k, node)).collect();
@@ -35,8 +35,8 @@ pub(crate) fn source(scope: &Scope<'_>, starts: &Starts, options: &Options) -> (
     (head(scope, options, &body) + &body, bytes, arrays)
 }
 
-/// The functions of nodes, and then the one that runs them, with the places of all values: those of slots, and what
-/// each function needs besides.
+/// The functions of nodes, followed by the function that runs them, with the addresses of all values: those of slots,
+/// and the memory of each function.
 fn placed(scope: &Scope<'_>, nodes: &[Option<Written>], mut run: Written) -> (Vec<String>, Arrays) {
     let (mut wanted, mut slots) = (Vec::new(), vec![None; scope.program.slots.len()]);
     for (slot, data) in scope.program.slots.iter_enumerated() {
@@ -75,7 +75,7 @@ fn placed(scope: &Scope<'_>, nodes: &[Option<Written>], mut run: Written) -> (Ve
     (texts, arrays)
 }
 
-/// What stands before everything.
+/// The beginning of the file.
 fn head(scope: &Scope<'_>, options: &Options, body: &str) -> String {
     let mut text = Lines::default();
     text.line(comment(&options.note));
@@ -96,7 +96,7 @@ fn head(scope: &Scope<'_>, options: &Options, body: &str) -> String {
     text.into_text()
 }
 
-/// Constants that are tables, and how many bytes they take.
+/// Constants that are tables, and their bytes.
 fn tables(scope: &Scope<'_>, starts: &Starts, users: &[&String]) -> (String, u64) {
     let (mut lines, mut bytes) = (Lines::default(), 0);
     let mut table = |name: String, value: &Value| {
@@ -133,7 +133,7 @@ fn tables(scope: &Scope<'_>, starts: &Starts, users: &[&String]) -> (String, u64
     (lines.into_text(), bytes)
 }
 
-/// A node as a function; none if nothing of it is computed.
+/// A node as a function; none if it computes nothing.
 fn node(scope: &Scope<'_>, k: usize, node: &Node) -> Option<Written> {
     let mut f = Function::new(scope, EACH);
     let searches = k == 0 && matches!(scope.program.ends, Ends::Found { .. });
@@ -161,7 +161,7 @@ fn node(scope: &Scope<'_>, k: usize, node: &Node) -> Option<Written> {
     Some(written)
 }
 
-/// What a node does, and the first of the names in the source that it computes.
+/// A comment with the purpose of a node, and the first of the names in the source that it computes.
 fn says(scope: &Scope<'_>, node: &Node, searches: bool) -> String {
     const MOST: usize = 4;
     let how = match (node.order, scope.cycles) {
@@ -180,7 +180,7 @@ fn says(scope: &Scope<'_>, node: &Node, searches: bool) -> String {
     if names.is_empty() { format!("{how}.") } else { format!("{how}: {}{more}.", names.join(", ")) }
 }
 
-/// What runs at each tick, in a loop.
+/// The code for each tick, in a loop.
 fn each_tick(f: &mut Function<'_>, node: &Node, stages: &[&Stage]) -> Lines {
     let inner = f.aside(|f| {
         stages.iter().for_each(|stage| f.stage(stage));
@@ -237,7 +237,7 @@ fn loop_writes(f: &mut Function<'_>, node: &Node) {
     }
 }
 
-/// A loop that finds the end of the window; what it gives is its length.
+/// A loop that finds the end of the window; the function returns the length of the window.
 fn search(f: &mut Function<'_>, node: &Node) -> Lines {
     let Ends::Found { conds, head } = &f.scope.program.ends else { return Lines::default() };
     let (head, rest) = node.stages.split_at(*head);

@@ -1,31 +1,31 @@
-//! Where the values of a window are.
+//! Places the values of a window in memory.
 
 use rml_ir::{DType, Precision};
 
 use crate::layout::Span;
 
-/// How much memory a program takes, in bytes.
+/// The memory of a program, in bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Memory {
-    /// What outlives windows.
+    /// The values that outlive windows.
     pub state: u64,
     /// The values of a window.
     pub work: u64,
-    /// Constants that are tables: parameters that nothing changes, values that states start with, and others.
+    /// Constants that are tables: parameters that nothing changes, start values of states, and others.
     pub constants: u64,
 }
 
-/// What needs a place.
+/// A value that needs memory.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Wanted {
     pub(crate) dtype: DType,
-    /// From which function to which one it is needed.
+    /// The first and the last function that need it.
     pub(crate) span: Span,
-    /// Elements, for all ticks.
+    /// The number of elements, for all ticks.
     pub(crate) len: usize,
 }
 
-/// The arrays of values, by type: how long each has to be.
+/// The arrays of values: the length for each type.
 #[derive(Clone, Copy, Default, Debug)]
 pub(crate) struct Arrays {
     pub(crate) lens: [usize; 3],
@@ -41,7 +41,7 @@ pub(crate) fn array_name(dtype: DType) -> &'static str {
     }
 }
 
-/// Places each of these in the array of its type; two of them share elements only if they are never needed at the same
+/// Places the values in the array of their type; two values share elements only if they are never needed at the same
 /// time. Tries two orders, by size and by first use, and keeps the smaller result.
 pub(crate) fn place(wanted: &[Wanted]) -> (Vec<usize>, Arrays) {
     let (mut places, mut arrays) = (vec![0; wanted.len()], Arrays::default());
@@ -59,7 +59,7 @@ pub(crate) fn place(wanted: &[Wanted]) -> (Vec<usize>, Arrays) {
     (places, arrays)
 }
 
-/// Gives each of them, in that order, the first place that is free; and how many elements there are then.
+/// Gives each value, in this order, the first free place; also returns the resulting length.
 fn fitted(wanted: &[Wanted], order: &[usize]) -> (Vec<(usize, usize)>, usize) {
     let (mut placed, mut most): (Vec<(usize, usize)>, usize) = (Vec::new(), 0);
     for i in order {

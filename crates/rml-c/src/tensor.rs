@@ -1,4 +1,4 @@
-//! Operators that have loops of their own.
+//! Operators that have their own loops.
 
 use rml_ir::op::{Around, Op};
 
@@ -132,7 +132,7 @@ fn rows(f: &mut Function<'_>, function: &str, x: &Operand, out: &Operand, column
     f.lines.close_all(usize::from(beside));
 }
 
-/// Systems of equations: the columns become their solutions, and a copy of each matrix is used up.
+/// Systems of equations: the columns become their solutions, and a copy of each matrix is overwritten.
 fn solve(f: &mut Function<'_>, a: &Operand, b: &Operand, out: &Operand) {
     f.copy_all(b, out);
     let n = last(a);
@@ -152,7 +152,7 @@ fn solve(f: &mut Function<'_>, a: &Operand, b: &Operand, out: &Operand) {
     f.lines.close_all(1 + usize::from(looped));
 }
 
-/// Transforms each row: from the first number of elements to the second.
+/// Transforms each row from the first number of elements to the second.
 fn fourier(f: &mut Function<'_>, function: &str, x: &Operand, out: &Operand, [from, to]: [usize; 2]) {
     let n = if function == "rml_rfft" { from } else { to };
     let function = f.scope.scalars.function(function);

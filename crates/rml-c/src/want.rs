@@ -6,15 +6,15 @@ use rml_nest::{Call, dense};
 /// The strides that a call requires of an operand.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Want {
-    /// As in a row-major tensor.
+    /// Those of a row-major tensor.
     Dense,
-    /// In any way.
+    /// Any strides.
     Any,
-    /// In row-major order, but with gaps or repetitions. The operand is used for that many rows.
+    /// In row-major order, but with gaps or repetitions. The operand is used for this many rows.
     Ordered(usize),
 }
 
-/// How the elements of each operand of a call have to be apart.
+/// The strides that a call requires of each operand.
 pub(crate) fn wants(call: &Call) -> Vec<Want> {
     if let Op::Einsum(labels) = &call.op {
         return of_einsum(labels);

@@ -1,5 +1,5 @@
-//! Windows whose end the program finds, in C: as long as they are elsewhere, refused where they are longer than was
-//! said, and undone.
+//! Windows whose end the program finds, in C: they have the same lengths as elsewhere, are refused if they are longer
+//! than the limit, and are undone.
 
 mod support;
 
@@ -15,7 +15,7 @@ use rml_plan::{Ends, Plan};
 use rml_schedule::{Fed, schedule};
 use support::windows::{ran, same_in_c};
 
-/// It learns in windows that end where a sum is large enough.
+/// A program that learns in windows that end when a sum is large enough.
 const PROGRAM: &str = "
 node diff_param(init, bp, do) -> (o)
   o = init fby o1;
@@ -34,7 +34,7 @@ node found(x: num [], i: int []) -> (o, loss, length: int [] when end, count)
   loss = (o - 0.5 * x) * (o - 0.5 * x);
 ";
 
-/// Windows of 2, 1, 4, 6 and 3 cycles; one that does not end.
+/// Windows of 2, 1, 4, 6 and 3 cycles, and one that does not end.
 const X: &[f32] =
     &[2.0, 2.0, 4.0, 1.0, 1.0, 1.0, 1.0, 0.5, 0.5, 0.5, 0.5, 1.0, 0.5, -1.0, 2.0, 3.0, 0.5, 0.25];
 const LENGTHS: &[usize] = &[2, 1, 4, 6, 3];
@@ -60,7 +60,7 @@ fn windows_end_in_c_where_they_do_elsewhere() {
     assert_eq!(same_in_c(&plan, &inputs, &ran), Ok(()));
 }
 
-/// Windows of up to four cycles, and then one that has six.
+/// Windows of up to four cycles, followed by one of six.
 const MAIN: &str = r#"
 #include "p.h"
 #include <stdio.h>
@@ -115,7 +115,7 @@ fn a_window_that_is_too_long_changes_nothing() {
     };
     let flags = [support::STRICT, &["-g", "-fsanitize=undefined,address", "-fno-sanitize-recover"]].concat();
     run(Path::new("cc"), &[&flags[..], &["p.c", "main.c", "-o", "p"]].concat());
-    // Fewer than four cycles may be too few; four without an end are too many, whatever follows; then an integer
-    // overflows.
+    // Fewer than four cycles may be too few for a window; four cycles without an end are too many, whatever follows;
+    // then an integer overflows.
     assert_eq!(run(&folder.path().join("p"), &[]), "4: 2 1 4 0 0 0 0 -3 -3 -3 -3 -3 -1 unchanged\n");
 }

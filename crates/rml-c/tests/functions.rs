@@ -1,5 +1,4 @@
-//! The elementary functions in C, beside those of `rml_kernels`: the same bits, whatever the compiler and the
-//! processor.
+//! The elementary functions in C, compared with those of `rml_kernels`: the same bits for every compiler and processor.
 
 mod support;
 
@@ -35,7 +34,8 @@ const FUNCTIONS: &[Op] = &[
 
 const N: usize = 2000;
 
-/// Numbers of all magnitudes where functions come from this crate; sines of numbers beyond a bound come from `math.h`.
+/// Numbers of all magnitudes for functions of this crate; sines of large numbers come from `math.h`, so these are
+/// limited.
 fn numbers(precision: Precision, r: &mut Random) -> Value {
     let odd = [
         0.0, -0.0, 1.0, -1.0, 0.5, -0.5, 1.5, 2.5, 1e-42, 1e-310, 88.0, 88.9, 89.5, -103.5, -104.5, 709.9,

@@ -1,4 +1,4 @@
-//! Names, and what the header says, in C and in C++.
+//! Names, and the content of the header, in C and in C++.
 
 mod support;
 
@@ -8,7 +8,7 @@ use rml_c::{Exported, Math, Options, export};
 use rml_ir::{DType, Data, Shape, Type, Value};
 use rml_schedule::{Fed, schedule};
 
-/// What a compiler answers to a text, if there is such a compiler.
+/// The output of a compiler for a text, if the compiler is installed.
 fn compiled(compiler: &str, args: &[&str], files: &[(&str, &str)]) -> Option<String> {
     let folder = tempfile::tempdir().expect("a folder");
     for (name, text) in files {
@@ -20,7 +20,7 @@ fn compiled(compiler: &str, args: &[&str], files: &[(&str, &str)]) -> Option<Str
     Some(String::from_utf8(output.stdout).expect("text"))
 }
 
-/// The node of a text in C, called `net`.
+/// The C of the node in a text, called `net`.
 fn exported(text: &str) -> Exported {
     let source = rml::Source::text("net.rml", text);
     let program = rml::compile(&source, &rml::Options::default()).expect("a program");
@@ -29,7 +29,7 @@ fn exported(text: &str) -> Exported {
     export(&plan, &|_| None, &options).expect("it has a place in C")
 }
 
-/// Inputs and outputs of these names.
+/// The C of a program whose inputs and outputs have these names.
 fn fields(names: &[String]) -> Exported {
     let types: Vec<Type> = names.iter().map(|_| Type { dtype: DType::Num, shape: Shape::scalar() }).collect();
     let all: Vec<_> = types.into_iter().map(|ty| (rml_ir::op::Op::Copy, vec![ty])).collect();
@@ -42,7 +42,7 @@ fn fields(names: &[String]) -> Exported {
     export(&plan, &|_| None, &options).expect("it has a place in C")
 }
 
-/// Names that are macros of the compiler, of the header of a program, or of what a program includes.
+/// Names of macros of the compiler, of the header of a program, or of its includes.
 fn macros(compiler: &str, args: &[&str]) -> Vec<String> {
     let text = "#include \"net.h\"\n#include <math.h>\n";
     let header = exported("node net(x: num []) -> (y)  y = x;").header;
@@ -86,7 +86,7 @@ fn every_macro_may_be_a_name() {
 
 #[test]
 fn states_may_be_called_like_what_stands_beside_them() {
-    // Fields of the work, flags, tables and functions.
+    // Fields of the work struct, flags, tables and functions.
     let files = exported(
         "node net(x: num [], c: bool []) -> (y, z)
   run = param([1.0, 2.0]);
@@ -107,7 +107,7 @@ fn states_may_be_called_like_what_stands_beside_them() {
     );
 }
 
-/// The sizes of all tables of a source, added up by the compiler.
+/// The compiler adds up the sizes of all tables of a source.
 #[test]
 fn the_header_counts_every_constant() {
     let files = exported(

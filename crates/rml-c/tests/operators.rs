@@ -1,4 +1,4 @@
-//! Every operator in C, beside its evaluation.
+//! Every operator in C, compared with its evaluation.
 
 mod support;
 
@@ -21,12 +21,12 @@ fn value(ty: &Type, precision: Precision, r: &mut Random) -> Value {
     Value::new(ty.shape.clone(), data).to_precision(precision)
 }
 
-/// Whether the operator comes from `math.h`, whose results are not those of the reference to the last bit.
+/// Whether the operator comes from `math.h`, whose results differ from the reference in the last bits.
 fn from_library(op: &Op) -> bool {
     matches!(op, Op::Binary(Binary::Pow | Binary::Atan2) | Op::RandomNormal { .. })
 }
 
-/// All samples, some at a time, and how close they are.
+/// All samples in groups, each with the required precision.
 fn chunks() -> impl Iterator<Item = (Vec<(Op, Vec<Type>)>, Close)> {
     let (library, own): (Vec<_>, Vec<_>) = samples().into_iter().partition(|(op, _)| from_library(op));
     let chunks =
@@ -42,7 +42,7 @@ fn operators_mean_the_same_in_c() {
         let mut columns: Vec<Column> = Vec::new();
         for (op, types) in &all {
             let mut own = vec![Column::new(); types.len()];
-            // Draws for which the operator has a result.
+            // Draws until the operator does not fail.
             while own.first().map_or(4, Vec::len) < 4 {
                 let args: Vec<Value> = types.iter().map(|ty| value(ty, precision, &mut r)).collect();
                 let args: Vec<Value> = args.iter().enumerate().map(|(i, x)| conditioned(op, i, x)).collect();
@@ -59,7 +59,7 @@ fn operators_mean_the_same_in_c() {
     }
 }
 
-/// The operands of a plan of operators as constants whose elements are all the same, which have no array in C.
+/// Replaces the operands of a plan of operators by constants with equal elements, which have no array in C.
 fn alike(plan: &mut Plan, values: &[Value]) {
     for tape in plan.tapes.ids().collect::<Vec<_>>() {
         let rule = &mut plan.tapes[tape].cases[0].rule;
@@ -103,7 +103,7 @@ fn operators_of_equal_elements_mean_the_same_in_c() {
         let precision = if i % 2 == 0 { Precision::F64 } else { Precision::F32 };
         let (mut kept, mut values) = (Vec::new(), Vec::new());
         for (op, types) in &all {
-            // Values for which the operator has a result; some take no equal ones.
+            // Draws until the operator does not fail; some operators fail for equal elements.
             for _ in 0..20 {
                 let args: Vec<Value> =
                     types.iter().map(|ty| same(ty, &mut r).to_precision(precision)).collect();

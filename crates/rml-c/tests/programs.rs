@@ -1,4 +1,4 @@
-//! The conformance vectors and the examples in C, beside their plans.
+//! The conformance vectors and the examples in C, compared with their plans.
 
 mod support;
 
@@ -16,7 +16,8 @@ use rml_testkit::Random;
 use rml_testkit::conformance::{Vector, files, program};
 use rml_testkit::samples::columns;
 
-/// How a program fares in C: how many cycles were compared; none if it has no plan that C can have.
+/// Compares a program with its C, and returns the number of compared cycles; none if it has no plan that can be
+/// exported.
 fn fares(flat: &Arc<Drawn>, columns: &[Column], cycles: usize) -> Result<Option<usize>, String> {
     match schedule(flat, Fed::Windows) {
         Ok(plan) if !plan.waits && cycles > 0 => {

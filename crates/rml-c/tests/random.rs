@@ -1,4 +1,4 @@
-//! Random programs in C, beside their plans.
+//! Random programs in C, compared with their plans.
 
 mod support;
 

@@ -1,5 +1,5 @@
 //! File tests: each `text/*.txt` is a plan, a line `---`, and the C of its nodes for windows of at most four cycles.
-//! `RML_BLESS=1` writes these again.
+//! `RML_BLESS=1` rewrites the files.
 
 use rml_c::{Math, Options, export};
 

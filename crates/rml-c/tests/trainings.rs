@@ -1,5 +1,5 @@
-//! The first windows of all examples that learn, in C beside the embedded backend: the same bits of all outputs and
-//! states.
+//! The first windows of all examples that learn, in C and on the embedded backend: all outputs and states have the same
+//! bits.
 
 mod support;
 
@@ -17,11 +17,11 @@ use rml_testkit::Random;
 use rml_testkit::samples::columns;
 use support::windows::{ran, same_in_c};
 
-/// How many windows are compared, and how many cycles at most.
+/// How many windows are compared, and the most cycles.
 const WINDOWS: usize = 100;
 const CYCLES: usize = 4000;
 
-/// What examples learn from; the others have random inputs, or none.
+/// The data of examples; the others have random inputs, or none.
 const DATA: &[(&str, &str)] = &[
     ("autoencoder", "digits.npz"),
     ("batchnorm", "rings.npz"),
@@ -97,7 +97,7 @@ fn inputs(name: &str, program: &Program) -> Vec<Column> {
     inputs
 }
 
-/// Runs the first windows of a node both ways. Gives how many windows there were.
+/// Runs the first windows of a node in both ways. Returns the number of windows.
 fn compared(name: &str, node: &str) -> Option<usize> {
     let program = program(name, node).unwrap_or_else(|e| panic!("{name} {node}: {e}"));
     let plan = [Fed::Windows, Fed::Blocks].map(|fed| schedule(program.flat(), fed).ok());

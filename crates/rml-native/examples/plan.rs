@@ -1,8 +1,9 @@
-//! Plans as C, and how long windows take.
+//! Prints plans as C, and times their windows.
 //!
 //! `cargo run --release -p rml-native --example plan -- FILE` prints the C text of a plan, as `rml dump --after plan`
-//! writes it. With a number of ticks after it, it prints the least time in ms of a window of that many ticks, compiled
-//! and on the embedded executor, which take turns. Two more arguments say how often, and where compiled code is kept.
+//! writes it. With a number of ticks after the file, it prints the least time in ms of a window with this many ticks,
+//! compiled and on the embedded executor, which take turns. Two more arguments give the number of repetitions, and the
+//! folder for compiled code.
 
 #![allow(clippy::print_stdout, reason = "an example prints what it finds")]
 
@@ -47,7 +48,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// A plan that runs, with numbers in its registers.
+/// Starts a plan, with numbers in its registers.
 fn started(
     executor: &dyn Executor,
     plan: &Arc<Plan>,
@@ -75,7 +76,7 @@ fn give(running: &mut dyn Running, plan: &Plan, ticks: usize) {
     }
 }
 
-/// Small numbers, which look drawn; zeros of other types.
+/// Small numbers that look random; zeros for other types.
 fn numbers(ty: &Type, seed: usize, plan: &Plan) -> Value {
     if ty.dtype != DType::Num {
         return Value::zeros(ty, plan.precision);

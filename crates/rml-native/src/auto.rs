@@ -38,7 +38,7 @@ impl Auto {
     /// Opens both executors.
     ///
     /// # Errors
-    /// If another device than `cpu` is asked for.
+    /// Another device than `cpu` is requested.
     pub fn open(options: &Options) -> Result<Auto, Failure> {
         options.on_cpu("auto")?;
         let native = Native::open(options).ok();
@@ -189,7 +189,7 @@ impl Clock {
 enum Stage {
     /// Compiled code is not available yet.
     Embedded,
-    /// Compiled code is timed; the embedded executor took that many seconds per tick.
+    /// Compiled code is timed; the embedded executor took this many seconds per tick.
     Tried(f64),
     /// The choice is made.
     Settled,

@@ -1,4 +1,4 @@
-//! Compiling C with the compiler of the system, and keeping what was compiled.
+//! Compiles C with the system's compiler, and caches the compiled libraries.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus, Stdio};
@@ -25,7 +25,7 @@ const FLAGS: [&str; 9] = [
 #[derive(Clone, Debug)]
 pub(crate) struct Compiler {
     pub(crate) command: String,
-    /// The first line of what it says about itself.
+    /// The first line of its version message.
     pub(crate) version: String,
 }
 
@@ -57,7 +57,7 @@ fn processor() -> String {
 /// The shared library of a program. Compiles the program unless the library exists.
 ///
 /// # Errors
-/// Why there is none.
+/// Why there is no library.
 pub(crate) fn library(
     text: &str,
     compiler: &Compiler,
@@ -84,7 +84,7 @@ pub(crate) fn library(
     compile(text, compiler, folder, &name, stop).map(|path| (path, None))
 }
 
-/// Makes a folder that others cannot write to.
+/// Creates a folder that others cannot write to.
 fn create(folder: &Path) -> std::io::Result<()> {
     let mut builder = std::fs::DirBuilder::new();
     builder.recursive(true);

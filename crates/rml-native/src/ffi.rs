@@ -11,7 +11,7 @@ use std::path::Path;
 use libloading::Library;
 use rml_ir::op::{Binary, Number, Unary};
 
-/// As `window` in C.
+/// The struct `window` of the C code.
 #[repr(C)]
 struct Window<N> {
     nums: *mut N,
@@ -68,7 +68,7 @@ pub(crate) struct Code {
     search: Option<[*const c_void; 2]>,
 }
 
-// SAFETY: the addresses are those of functions without state, which stay while the library is loaded.
+// SAFETY: the addresses are those of functions without state, and are valid while the library is loaded.
 unsafe impl Send for Code {}
 // SAFETY: as above.
 unsafe impl Sync for Code {}
@@ -80,15 +80,15 @@ pub(crate) struct Memory<N> {
     pub(crate) ints: Vec<i64>,
     pub(crate) bools: Vec<u8>,
     pub(crate) set: Vec<u8>,
-    /// Where each slot begins.
+    /// The position of the first element of each slot.
     pub(crate) at: Vec<c_long>,
     pub(crate) ticks: usize,
 }
 
 /// The memory of a window, used by several threads at once, each for its own part.
 ///
-/// Elements borrowed for writing are not used by anyone else meanwhile: an operator does not write what it reads
-/// (invariant N9), and parts that run at the same time touch different elements ([`parts`](crate::parts)).
+/// Elements borrowed for writing are not used by anything else at the same time: an operator does not write what it
+/// reads (invariant N9), and parts that run at the same time access different elements ([`parts`](crate::parts)).
 #[derive(Debug)]
 pub(crate) struct Lent<'m, N> {
     nums: Elements<N>,
@@ -108,7 +108,7 @@ impl<N> Clone for Lent<'_, N> {
 
 impl<N> Copy for Lent<'_, N> {}
 
-// SAFETY: the elements may be sent and shared, and who borrows them for writing has them alone.
+// SAFETY: the elements may be sent and shared, and a borrower for writing has exclusive access.
 unsafe impl<N: Send + Sync> Send for Lent<'_, N> {}
 // SAFETY: as above.
 unsafe impl<N: Send + Sync> Sync for Lent<'_, N> {}
@@ -156,17 +156,17 @@ impl<N> Memory<N> {
 /// Defines the functions that borrow elements of an array.
 macro_rules! borrowed {
     ($($array:ident: $type:ty, $read:ident, $write:ident;)*) => {$(
-        /// That many elements, to be read.
+        /// This many elements, for reading.
         pub(crate) fn $read(self, at: usize, len: usize) -> &'m [$type] {
             self.$array.check(at, len);
-            // SAFETY: the elements are there, and nobody writes them now: see the type.
+            // SAFETY: the elements exist, and nothing writes them now: see the type.
             unsafe { std::slice::from_raw_parts(self.$array.first.add(at), len) }
         }
 
-        /// That many elements, to be written.
+        /// This many elements, for writing.
         pub(crate) fn $write(self, at: usize, len: usize) -> &'m mut [$type] {
             self.$array.check(at, len);
-            // SAFETY: the elements are there, and nobody else uses them now: see the type.
+            // SAFETY: the elements exist, and nothing else uses them now: see the type.
             unsafe { std::slice::from_raw_parts_mut(self.$array.first.add(at), len) }
         }
     )*};
@@ -180,7 +180,7 @@ impl<'m, N> Lent<'m, N> {
         set: u8, sets, sets_mut;
     }
 
-    /// Where a slot begins.
+    /// The position of the first element of a slot.
     pub(crate) fn at(self, slot: usize) -> usize {
         usize::try_from(self.at[slot]).unwrap_or_default()
     }
@@ -248,7 +248,7 @@ extern "C" fn atan2<N: Number>(x: N, y: N) -> N {
 }
 
 impl Code {
-    /// Loads a library with that many nodes and phases.
+    /// Loads a library with this many nodes and phases.
     ///
     /// # Errors
     /// Why it cannot be loaded.
@@ -275,7 +275,7 @@ impl Code {
             };
         }
         let address = |name: &str| {
-            // SAFETY: the symbol is a function; its address alone is kept, and whoever calls it knows its type.
+            // SAFETY: the symbol is a function; only its address is kept, and the callers know its type.
             let function = unsafe { library.get::<extern "C" fn(*const c_void) -> c_int>(name.as_bytes()) };
             function.map(|f| *f as *const c_void).map_err(failed)
         };

@@ -1,7 +1,7 @@
 //! Plans as machine code.
 //!
 //! A plan becomes [loop nests](rml_nest), which are fused and printed as C: a function for each node, which runs all
-//! ticks of a window. The compiler of the system makes machine code of it, which is kept on disk and loaded. Products,
+//! ticks of a window. The system's compiler compiles it to machine code, which is cached on disk and loaded. Products,
 //! convolutions and other operators of whole tensors are calls of the kernels of this project.
 //!
 //! The bits are those of the reference, so windows may alternate between this executor and the embedded one. Programs
@@ -41,7 +41,7 @@ use parts::{Limits, Shared, Sharing};
 #[derive(Clone, Debug)]
 pub struct Native {
     compiler: &'static compile::Compiler,
-    /// Where compiled programs are kept.
+    /// The folder of compiled programs.
     programs: Option<PathBuf>,
     limits: Limits,
 }
@@ -50,7 +50,7 @@ impl Native {
     /// Opens it, with the compiler of the system.
     ///
     /// # Errors
-    /// If there is no compiler, or another device than `cpu` is asked for.
+    /// There is no compiler, or another device than `cpu` is requested.
     pub fn open(options: &Options) -> Result<Native, Failure> {
         options.on_cpu("native")?;
         let compiler = compile::compiler().ok_or_else(|| {
@@ -180,7 +180,7 @@ fn shared(
     (layout, shared, calls.into_values().collect())
 }
 
-/// A plan that is compiled.
+/// A compiled plan.
 #[derive(Debug)]
 struct Module {
     program: Program,
@@ -299,7 +299,7 @@ impl Prepared for Compiled {
     }
 }
 
-/// The same plan on the embedded executor, made ready when it is needed.
+/// The same plan on the embedded executor, prepared when it is needed.
 #[derive(Debug)]
 struct Embedded {
     plan: Arc<Plan>,

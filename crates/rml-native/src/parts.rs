@@ -1,4 +1,4 @@
-//! What several threads compute at the same time.
+//! Divides work among threads that compute at the same time.
 //!
 //! - Stages over all ticks: each thread runs all of them at some of the ticks. If a window has few ticks, each thread
 //!   runs some stages for some of the rows, and then the next ones.
@@ -6,8 +6,8 @@
 //!   last one, without waiting.
 //!
 //! None of this changes the sequence of operations for an element, so the bits do not depend on the number of threads.
-//! Threads never wait for each other within a function. So no thread may touch what another one writes: [`is_apart`]
-//! checks that from the rows that stages read and write.
+//! Threads never wait for each other within a function. So no thread may access elements that another one writes:
+//! [`is_apart`] checks this with the rows that stages read and write.
 
 use std::collections::BTreeMap;
 
@@ -209,7 +209,7 @@ impl Shared {
         self.limits.in_turn
     }
 
-    /// Whether windows of that many ticks have enough work for several threads.
+    /// Whether windows with this many ticks have enough work for several threads.
     pub(crate) fn is_worth(&self, ticks: usize) -> bool {
         let cost = |(k, node): (usize, &Sharing)| -> f64 {
             let cost = match self.share(k, ticks) {
@@ -228,7 +228,7 @@ impl Shared {
     }
 }
 
-/// Of `n` things in `parts` parts, those of one part.
+/// The indices of part `i`, if `n` items are divided into `parts` parts.
 pub(crate) fn part(n: usize, parts: usize, i: usize) -> std::ops::Range<usize> {
     n * i / parts..n * (i + 1) / parts
 }
@@ -406,7 +406,7 @@ mod tests {
         assert_eq!(rows_of(&[4, 8], &access(0, &[8, 1]), 0), rows(4, 8));
         // A part of each row.
         assert_eq!(rows_of(&[4, 2], &access(6, &[8, 1]), 0), rows(4, 8));
-        // Rows that begin with the second element go into the next row.
+        // Rows that begin with the second element extend into the next row.
         assert_eq!(rows_of(&[4, 3], &access(1, &[3, 1]), 0), None);
         // Column by column, broadcast and backward.
         assert_eq!(rows_of(&[4, 8], &access(0, &[1, 4]), 0), None);
@@ -418,10 +418,10 @@ mod tests {
     fn threads_touch_nothing_that_another_one_writes() {
         let rows = Some((4, 8));
         assert!(is_apart(&[touch(0, rows, true), touch(0, rows, false), touch(1, None, false)]));
-        // Other rows, and all of them.
+        // Different rows, and all of them.
         assert!(!is_apart(&[touch(0, rows, true), touch(0, Some((8, 4)), false)]));
         assert!(!is_apart(&[touch(0, rows, true), touch(0, None, false)]));
-        // What is written between other rows may be touched by nothing else.
+        // Nothing else may access a slot that is written between rows.
         assert!(is_apart(&[touch(0, None, true), touch(1, rows, true)]));
         assert!(!is_apart(&[touch(0, None, true), touch(0, None, true)]));
     }

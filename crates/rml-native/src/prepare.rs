@@ -1,4 +1,4 @@
-//! Programs of nests, made simple for printing.
+//! Simplifies programs of nests for printing.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! Compiled programs keep the contract of executors.
+//! Compiled programs satisfy the contract of executors.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -25,14 +25,14 @@ fn it_runs_all_plans_as_the_reference_does() {
     keeps_the_contract(&Native::open(&Options::default()).expect("a C compiler"));
 }
 
-/// Whichever of both runs a window: here the plan is compiled from the first one on.
+/// Either executor may run a window: here the plan is compiled from the first window on.
 #[test]
 fn compiled_code_may_take_over_at_any_window() {
     keeps_the_contract(&Auto::open(&Options::default()).unwrap().with_patience(Duration::ZERO));
 }
 
-/// Two runs of the embedded executor, each of which takes over from the other whenever memory is asked for: also in the
-/// search for the end of a window.
+/// Two runs of the embedded executor, each of which takes over from the other whenever memory is requested, also during
+/// the search for the end of a window.
 #[derive(Debug)]
 struct Turns(Cpu);
 

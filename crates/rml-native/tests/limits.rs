@@ -1,5 +1,5 @@
-//! The memory that compiled programs ask for is their footprint. The limit is that of the process, so this test is
-//! alone in it.
+//! The memory that compiled programs request equals their footprint. The limit applies to the whole process, so this
+//! file has a single test.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use rml_executor::{Executor, Next, Running, Wish, suite};
 use rml_ir::Data;
 use rml_native::Native;
 
-/// A loop backward that reads what a loop forward has filled.
+/// A backward loop that reads values from a forward loop.
 const TEXT: &str = "plan \"there and back\" f32 until end
 in end: bool []
 in x: num [64]

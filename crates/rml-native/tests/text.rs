@@ -1,4 +1,4 @@
-//! File tests: each `text/*.txt` is a plan, a line `---`, and the C of its nodes. `RML_BLESS=1` writes these again.
+//! File tests: each `text/*.txt` is a plan, a line `---`, and the C of its nodes. `RML_BLESS=1` rewrites the files.
 
 #[test]
 fn programs_as_c() {

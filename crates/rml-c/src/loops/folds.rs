@@ -1,16 +1,16 @@
-//! Folds in C: of many rows side by side.
+//! Folds in C, for many adjacent rows.
 
 use rml_ir::DType;
 use rml_nest::{Dim, Fold};
 
 use super::Dialect;
 
-/// How many partial results a point has.
+/// The number of partial results of a point.
 pub(super) fn parts(by: Fold, n: usize) -> usize {
     if by == Fold::Lanes { n.clamp(1, 16) } else { 1 }
 }
 
-/// What partial results begin with.
+/// Declares partial results with their start values.
 pub(super) fn begin(by: Fold, dtype: DType, name: &str, points: usize, n: usize) -> Vec<String> {
     let int = dtype == DType::Int;
     let first = match by {
@@ -31,7 +31,7 @@ pub(super) fn begin(by: Fold, dtype: DType, name: &str, points: usize, n: usize)
     }
 }
 
-/// One more term of one point.
+/// Adds a term of one point.
 #[allow(clippy::too_many_arguments, reason = "all of them are text or sizes of one line")]
 pub(super) fn term(
     by: Fold,
@@ -50,7 +50,7 @@ pub(super) fn term(
     };
     let ty = dialect.variable(dtype);
     match by {
-        // A lane begins with 0, which makes a negative zero positive.
+        // A lane begins with 0, so a negative zero becomes positive.
         Fold::Lanes if n <= 16 => vec![format!("{name}[{dim} * {points} + {at}] = {x} + 0;")],
         Fold::Lanes => vec![format!("{name}[({dim} & 15) * {points} + {at}] += {x};")],
         Fold::Serial => {

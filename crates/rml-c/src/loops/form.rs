@@ -5,16 +5,16 @@ use rml_base::{EntityId, IndexVec};
 use rml_ir::DType;
 use rml_nest::{Access, Def, Dim, Nest, Val};
 
-/// The most points of the innermost loop where outer loops fold.
+/// The most points of the innermost loop if outer loops fold.
 const ROW: usize = 256;
 
-/// A nest, the types of its values and the dimensions that these depend on.
+/// A nest, with the types of its values and the dimensions on which they depend.
 #[derive(Debug)]
 pub struct Form {
     pub(super) nest: Nest,
     pub(super) types: IndexVec<Val, DType>,
     pub(super) spans: IndexVec<Val, Vec<Dim>>,
-    /// The dimension along which most elements follow each other.
+    /// The dimension along which the most accesses are contiguous.
     pub(super) vector: Option<Dim>,
     /// All dimensions, from the outermost loop to the innermost.
     pub(super) order: Vec<Dim>,
@@ -68,7 +68,7 @@ fn strides(nest: &Nest) -> Vec<Vec<isize>> {
     accesses(&mut nest.clone()).map(|access| access.strides.clone()).collect()
 }
 
-/// Whether a dimension and the next one are one row of elements for all accesses, and neither is folded.
+/// Whether a dimension and the next one are contiguous in all accesses, and neither is folded.
 fn joins(nest: &Nest, dim: Dim, parted: Option<Dim>) -> bool {
     let next = Dim::from_index(dim.index() + 1);
     if [Some(dim), Some(next)].contains(&parted) {
@@ -120,7 +120,7 @@ fn split(nest: &mut Nest, dim: Dim, parts: usize) {
     renumber(nest, |own| if own > at { own + 1 } else { own });
 }
 
-/// The dimension along which most elements that are loaded or stored follow each other.
+/// The dimension along which the most loaded or stored elements are contiguous.
 fn vector(nest: &Nest) -> Option<Dim> {
     let strides = strides(nest);
     let gain = |dim: &Dim| {

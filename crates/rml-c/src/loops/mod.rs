@@ -1,9 +1,9 @@
 //! A nest as loops in C.
 //!
-//! A nest does not say how its loops run. Here, values that need the same loop next share it, unless one of them needs
-//! a fold of that loop. Values that are computed in one loop and used in another one are kept in an array over the
-//! remaining dimensions. Loads are written where they are used. A fold with only its own dimension left collects its
-//! terms in a row and folds the row; other folds keep a partial result for each point of the inner loops.
+//! A nest does not determine the order of its loops. Here, values that need the same loop next share it, unless one of
+//! them needs a fold over this loop. Values that are computed in one loop and used in another one are kept in an array
+//! over the remaining dimensions. Loads are written where they are used. A fold with only its own dimension left
+//! collects its terms in a row and folds the row; other folds keep a partial result for each point of the inner loops.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -23,7 +23,7 @@ pub use form::Form;
 pub use place::{Base, Dialect, Elements, Place};
 pub use turned::{Matrix, turn, turnable};
 
-/// What is computed or stored.
+/// A value to compute, or a store.
 #[derive(Clone, Copy, PartialEq, Debug)]
 enum Item {
     Val(Val),
@@ -96,7 +96,7 @@ impl<'a, D: Dialect> Loops<'a, D> {
         let span = match item {
             Item::Store(i) => self.form.span_of_store(i),
             Item::Val(val) => match &self.form.nest.body[val] {
-                // A row that is loaded is folded where it is stored.
+                // A loaded row is folded where it is stored.
                 Def::Fold(by, dim, of)
                     if !scope.open.contains_key(&val) && self.is_load(*of) && self.dialect.has_row(*by) =>
                 {
@@ -121,7 +121,7 @@ impl<'a, D: Dialect> Loops<'a, D> {
         matches!(self.form.nest.body[val], Def::Load(_)) && self.base(val).is_some()
     }
 
-    /// Where all elements of a load are.
+    /// The address of all elements of a load.
     fn base(&self, val: Val) -> Option<&'a Base> {
         match self.places[val].as_deref() {
             Some([(_, Elements::At(base))]) => Some(base),
@@ -147,7 +147,7 @@ impl<'a, D: Dialect> Loops<'a, D> {
             && (self.form.vector == Some(dim) || self.dialect.has_chains() && is_loaded())
     }
 
-    /// The dimension along which such chains are side by side.
+    /// The dimension along which separate chains are adjacent.
     fn side(&self, val: Val) -> Option<Dim> {
         let span = &self.form.spans[val];
         let is_own = |dim: &&Dim| {
@@ -193,14 +193,14 @@ impl<'a, D: Dialect> Loops<'a, D> {
     }
 
     /// Divides items into those that share the next loop over a dimension, and the rest. Costly operators that need no
-    /// other loop get a loop of their own, which compilers can vectorise.
+    /// other loop get their own loop, which compilers can vectorise.
     fn group(&self, pending: &[Item], dim: Dim, fixed: &[Dim], scope: &Scope) -> (Vec<Item>, Vec<Item>) {
         let (group, rest) = self.shared(pending, dim, fixed, scope);
         let is_inner = |item: &Item| self.rest(*item, fixed, scope).len() > 1;
         if !group.iter().any(is_inner) {
             return (group, rest);
         }
-        // What depends on inner loops, and what they depend on.
+        // The items that depend on inner loops, and the items on which they depend.
         let (mut after, mut before): (Vec<Item>, Vec<Item>) = (Vec::new(), Vec::new());
         for item in &group {
             let depends = self.deps(*item).iter().any(|val| after.contains(&Item::Val(*val)));
@@ -285,7 +285,7 @@ impl<'a, D: Dialect> Loops<'a, D> {
         self.line(text);
     }
 
-    /// Opens a fold before its loop: an array of terms, if one dimension is left, or of partial results.
+    /// Opens a fold before its loop: an array of terms if one dimension is left, otherwise an array of partial results.
     fn open(&mut self, val: Val, dim: Dim, fixed: &[Dim], scope: &Scope) -> Array {
         let dims = self.left(&self.form.spans[val], fixed);
         let (name, n) = (format!("f{}", val.index()), self.form.nest.dims[dim]);
@@ -318,7 +318,7 @@ impl<'a, D: Dialect> Loops<'a, D> {
         self.line(format!("    {name}[{}] = {first};", self.index(dims)));
     }
 
-    /// Takes a term in the loop of a fold.
+    /// Adds a term in the loop of a fold.
     fn term(&mut self, val: Val, array: &Array, scope: &Scope) {
         if let Def::Chain { of: [a, b], .. } = self.form.nest.body[val] {
             let (a, b) = (self.value(a, scope), self.value(b, scope));
@@ -372,7 +372,7 @@ impl<'a, D: Dialect> Loops<'a, D> {
     /// Binds a value to an array. If an outer loop keeps the value for more points, copies it there.
     fn kept(&mut self, val: Val, array: Array, scope: &mut Scope) {
         match scope.arrays.get(&val).cloned() {
-            // Another loop around keeps it for all of its points.
+            // An outer loop keeps it for all of its points.
             Some(outer) if outer.dims != array.dims => {
                 self.points_of(&array.dims);
                 let (to, from) = (self.index(&outer.dims), self.index(&array.dims));
@@ -393,7 +393,7 @@ impl<'a, D: Dialect> Loops<'a, D> {
         }
     }
 
-    /// Loops over all points of some dimensions; the next line is what they do.
+    /// Opens loops over all points of some dimensions.
     fn points_of(&mut self, dims: &[Dim]) {
         for dim in dims {
             let head = self.head(*dim);
@@ -516,7 +516,7 @@ impl<'a, D: Dialect> Loops<'a, D> {
         self.define(val, &text, scope);
     }
 
-    /// The fold of a row that is loaded.
+    /// The fold of a loaded row.
     fn loaded_row(&mut self, by: Fold, dim: Dim, of: Val) -> String {
         let (Def::Load(source), Some(base)) = (&self.form.nest.body[of], self.base(of)) else {
             unreachable!("such a fold is of a load")

@@ -1,13 +1,13 @@
-//! Where loops find elements, and what they leave to whoever prints the rest of a program.
+//! The addresses of elements in loops, and the parts of a dialect that the rest of the program defines.
 
 use rml_ir::DType;
 use rml_nest::Fold;
 
 use crate::Scalars;
 
-/// What differs between the programs in C that loops are part of.
+/// The differences between the C programs that contain loops.
 pub trait Dialect {
-    /// Operators of scalars.
+    /// The operators of scalars.
     fn scalars(&self) -> &Scalars;
     /// The type of elements in memory.
     fn element(&self, dtype: DType) -> &'static str;
@@ -18,29 +18,29 @@ pub trait Dialect {
     /// Whether a function folds a row of terms, so that the terms have to be collected first; otherwise each term is
     /// folded in the loop that computes it.
     fn has_row(&self, by: Fold) -> bool;
-    /// The fold of a row of `n` terms from the address `x` on, `apart` elements apart, as an expression.
+    /// The fold of a row of `n` terms from the address `x` on, with stride `apart`, as an expression.
     fn row(&self, by: Fold, dtype: DType, x: &str, n: usize, apart: isize) -> String;
-    /// Whether there is a function `chains`, which computes chains of elements in memory side by side.
+    /// Whether there is a function `chains`, which computes adjacent chains of elements in memory.
     fn has_chains(&self) -> bool;
     /// The C text for the address of the flag to set where a position is outside of its axis.
     fn outside(&self) -> &'static str;
 }
 
-/// Where elements are in memory: from an element of an array on.
+/// A place in memory: an element of an array, and the elements after it.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Base {
     /// The array, or the variable.
     pub name: String,
-    /// The first element, as a sum; nothing if it is 0.
+    /// The index of the first element, as a sum; empty if it is 0.
     pub first: String,
-    /// Whether it is a variable: one element.
+    /// Whether it is a variable with a single element.
     pub is_variable: bool,
 }
 
 /// What a load reads in one of its variants.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Elements {
-    /// This number everywhere.
+    /// The same number everywhere.
     Same(String),
     /// The numbers 0, 1, 2 and so on.
     Counted,

@@ -23,7 +23,7 @@ impl<D: Dialect> Loops<'_, D> {
         variants.fold(last, |text, all| format!("({} ? {} : {text})", all.1.0, one(all)))
     }
 
-    /// A value at the point of the loops.
+    /// A value at the current point of the loops.
     pub(super) fn value(&self, val: Val, scope: &Scope) -> String {
         if let Def::Load(source) = &self.form.nest.body[val] {
             return self.load(val, source, "");
@@ -35,7 +35,7 @@ impl<D: Dialect> Loops<'_, D> {
         format!("{}[{}]", array.name, self.index(&array.dims))
     }
 
-    /// The place of an element in a slot.
+    /// The index of an element in a slot.
     pub(super) fn element(&self, access: &Access, more: &str) -> String {
         let mut terms: Vec<String> = Vec::new();
         for dim in &self.form.order {
@@ -54,7 +54,7 @@ impl<D: Dialect> Loops<'_, D> {
         terms.join(" + ")
     }
 
-    /// The place of the point of the loops in an array.
+    /// The index of the current point of the loops in an array.
     pub(super) fn index(&self, dims: &[Dim]) -> String {
         let mut terms = Vec::new();
         for (i, dim) in dims.iter().enumerate() {

@@ -1,14 +1,14 @@
-//! Matrices that chains read row by row, and whose columns they need side by side.
+//! Matrices that chains read row by row although adjacent chains need their columns.
 
 use rml_base::EntityId;
 use rml_nest::{Access, Def, Dim, Nest, Val};
 
-/// A matrix that a load reads, and nothing else.
+/// A matrix that is read by a single load.
 #[derive(Debug)]
 pub struct Matrix {
     /// The load.
     pub val: Val,
-    /// How many rows and columns the matrix has, and how far its rows are apart.
+    /// The number of rows and columns of the matrix, and its row stride.
     pub size: [usize; 3],
     rows: Dim,
     folded: Dim,
@@ -47,7 +47,7 @@ fn matrix(nest: &Nest, access: &Access, folded: Dim) -> Option<(Dim, [usize; 3])
     (access.strides[folded.index()] == 1 && stride > 1).then_some((rows, [n, k, stride]))
 }
 
-/// Lets a load read the turned matrix: its columns one after the other, from the first element on.
+/// Makes a load read the transposed matrix: its columns are stored one after the other, from the first element on.
 pub fn turn(nest: &mut Nest, matrix: &Matrix) {
     let Some(source) = nest.body[matrix.val].source_mut() else { return };
     source.truncate(1);

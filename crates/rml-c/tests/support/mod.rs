@@ -1,4 +1,4 @@
-//! Programs in C beside the plans that they are made of.
+//! Compares programs in C with the plans that they are made from.
 
 #![allow(dead_code, reason = "each test uses a part of this")]
 
@@ -15,7 +15,7 @@ use rml_ir::{DType, Data, Precision, Value};
 use rml_plan::reference::{Column, Fault, Machine};
 use rml_plan::{Ends, Plan};
 
-/// What all builds have in common.
+/// The flags of all builds.
 pub(crate) const STRICT: &[&str] = &[
     "-std=c99",
     "-Wall",
@@ -27,7 +27,7 @@ pub(crate) const STRICT: &[&str] = &[
     "-ffp-contract=off",
 ];
 
-/// A compiler, its flags, and what runs the program.
+/// A compiler, its flags, and the command that runs the program.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Build {
     compiler: &'static str,
@@ -35,11 +35,12 @@ pub(crate) struct Build {
     under: &'static [&'static str],
 }
 
-/// What finds most.
+/// The build that detects the most errors.
 const SANITIZED: Build =
     Build { compiler: "cc", flags: &["-fsanitize=undefined,address", "-fno-sanitize-recover"], under: &[] };
 
-/// Builds that differ in what the processor fuses; those of other compilers and of tools, too, if `RML_TEST_C` is set.
+/// Builds that differ in whether the processor fuses operations; with `RML_TEST_C` also builds with other compilers and
+/// tools.
 pub(crate) fn builds() -> Vec<Build> {
     let build = |compiler, flags| Build { compiler, flags, under: &[] };
     let mut all = vec![SANITIZED, build("cc", &["-O3", "-march=native"])];
@@ -54,7 +55,7 @@ pub(crate) fn builds() -> Vec<Build> {
     all
 }
 
-/// How close numbers have to be.
+/// The required precision of numbers.
 #[derive(Clone, Copy, PartialEq)]
 pub(crate) enum Close {
     /// The same bits, up to the signs of zeros.
@@ -63,10 +64,10 @@ pub(crate) enum Close {
     Nearly,
 }
 
-/// The code of the first assertion if it does not hold; those of the others are below it.
+/// The code of the first assertion if it is violated; the codes of the others are lower.
 const FIRST_ASSERTION: i32 = -4;
 
-/// As [`compare_in`], in the build that finds most.
+/// As [`compare_in`], in the build that detects the most errors.
 pub(crate) fn compare(
     plan: &Plan,
     columns: &[Column],
@@ -77,7 +78,7 @@ pub(crate) fn compare(
 }
 
 /// Runs a plan and its C over these cycles; a call of the C runs at most `most`. Both must stop at the first window in
-/// which an operator has no result. Returns how many cycles were compared.
+/// which an operator fails. Returns the number of compared cycles.
 pub(crate) fn compare_in(
     builds: &[Build],
     plan: &Plan,
@@ -85,7 +86,7 @@ pub(crate) fn compare_in(
     (cycles, most): (usize, usize),
     close: Close,
 ) -> Result<usize, String> {
-    // A call that is full of cycles without an end is an error.
+    // A call that contains no end of a window is an error, so a call gets room for one more cycle.
     let most = most + usize::from(plan.ends != Ends::Nothing);
     let options = Options { name: "p".to_owned(), cycles: most, math: Math::Own, note: "A test.".to_owned() };
     let exported = export(plan, &|_| None, &options).map_err(|why| format!("{why:?}"))?;
@@ -106,7 +107,7 @@ pub(crate) fn compare_in(
     Ok(compared)
 }
 
-/// Compares what was printed with what is wanted.
+/// Compares the printed lines with the expected outputs.
 fn lines_are(
     plan: &Plan,
     exported: &Exported,
@@ -133,7 +134,7 @@ fn lines_are(
     }
 }
 
-/// Compiles the header as C++, by each compiler that is installed.
+/// Compiles the header as C++, with each installed compiler.
 fn in_cpp(folder: &Path) -> Result<(), String> {
     for compiler in ["g++", "clang++"] {
         let flags =
@@ -177,7 +178,7 @@ fn run(folder: &Path, Build { compiler, flags, under }: Build) -> Result<String,
 /// Rows of outputs, and the line of the error that ends them.
 type Wanted = (Vec<Vec<Option<Value>>>, Option<&'static str>);
 
-/// The outputs of a plan at those of the cycles that are done, in the same calls.
+/// The outputs of a plan at the finished cycles, in the same calls.
 fn wanted(plan: &Plan, columns: &[Column], cycles: usize, most: usize) -> Result<Wanted, String> {
     let mut machine = Machine::new(Arc::new(plan.clone()));
     let (mut from, mut rows) = (0, Vec::new());
@@ -235,7 +236,7 @@ fn main(plan: &Plan, exported: &Exported, columns: &[Column], (cycles, most): (u
         "}};\nstatic p_out out[{cycles}];\nint main(void) {{\nlong from = 0, ran = 1;\np_start(&state);"
     );
     let _ = writeln!(text, "while (from < {cycles} && ran > 0) {{");
-    // Each call continues from a checkpoint; that of another program is refused.
+    // Each call continues from a checkpoint; a checkpoint of another program is refused.
     text += "p_save(&state, bytes);\nif (!p_load(&other, bytes)) return 2;\n";
     text += "bytes[0] ^= 1;\nif (p_load(&state, bytes)) return 3;\nstate = other;\n";
     let _ = writeln!(text, "ran = p_run(&state, &work, in + from, {cycles} - from, out);");
@@ -290,7 +291,7 @@ fn initialiser(value: &Value) -> String {
     if value.shape().is_scalar() { elements[0].clone() } else { format!("{{{}}}", elements.join(", ")) }
 }
 
-/// Whether a line says a cell: integers and conditions exactly.
+/// Whether a line equals a cell: integers and conditions exactly.
 fn same(line: &str, cell: Option<&Value>, precision: Precision, close: Close) -> bool {
     let Some(value) = cell else { return line == "-" };
     let words: Vec<&str> = line.split_whitespace().collect();

@@ -1,4 +1,5 @@
-//! Windows of a plan as they ran elsewhere, and the same in C: all bits of outputs and states.
+//! Runs windows of a plan on the embedded backend, and the same windows in C: all bits of outputs and states are
+//! compared.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -11,8 +12,8 @@ use rml_ir::{Data, Precision, Value};
 use rml_plan::reference::Column;
 use rml_plan::{Ends, Kind, Plan, Register};
 
-/// What ran: for each window how many cycles it had and how many of these were done, the outputs of these, and the
-/// states in the end.
+/// The results of a run: for each window its number of cycles, how many of them were finished, and the outputs of
+/// these; and the final states.
 #[derive(Debug, Default)]
 pub(crate) struct Ran {
     pub(crate) windows: Vec<(usize, usize)>,
@@ -20,8 +21,8 @@ pub(crate) struct Ran {
     pub(crate) states: Vec<(Arc<str>, Value)>,
 }
 
-/// Runs the first windows of a plan on the embedded backend: at most `most`, and as many cycles as given if there are
-/// no inputs.
+/// Runs the first windows of a plan on the embedded backend: at most `most` windows, with the given number of cycles if
+/// there are no inputs.
 pub(crate) fn ran(plan: &Arc<Plan>, inputs: &[Column], (most, cycles): (usize, usize)) -> Ran {
     let mut machine = Machine::<f32>::new(Arc::clone(plan)).expect("there is memory");
     let (mut ran, mut from) = (Ran::default(), 0);
@@ -42,7 +43,7 @@ pub(crate) fn ran(plan: &Arc<Plan>, inputs: &[Column], (most, cycles): (usize, u
     ran
 }
 
-/// The next window of the embedded backend: how many cycles it has, and how many of these are done.
+/// The next window of the embedded backend: its number of cycles, and how many of them are finished.
 fn window(
     machine: &mut Machine<f32>,
     plan: &Plan,
@@ -103,7 +104,7 @@ pub(crate) fn same_in_c(plan: &Plan, inputs: &[Column], ran: &Ran) -> Result<(),
     }
     write("in", &bytes)?;
     write("main.c", main(plan, &exported, ran, all).as_bytes())?;
-    // What a sanitizer finds is searched for in fewer cycles of the same nodes, by the test `programs`.
+    // The test `programs` searches for errors with sanitizers in fewer cycles of the same nodes.
     build(folder.path(), &["-O1", "-march=native"], &["p.c", "main.c"])?;
     build(folder.path(), &["-O0"], &["q.c"])?;
     shell(folder.path(), "cc", &["p.o", "main.o", "q.o", "-o", "p", "-lm"])?;
@@ -123,7 +124,7 @@ fn shell(folder: &Path, program: &str, args: &[&str]) -> Result<(), String> {
     if ran.status.success() { Ok(()) } else { Err(format!("{args:?}: {} {text}", ran.status)) }
 }
 
-/// The bytes of the elements, as the machine has them.
+/// The bytes of the elements, in the byte order of the machine.
 fn elements(value: &Value, precision: Precision) -> Vec<u8> {
     match value.to_precision(precision).to_data() {
         Data::Bool(v) => v.iter().map(|x| u8::from(*x)).collect(),
@@ -133,7 +134,7 @@ fn elements(value: &Value, precision: Precision) -> Vec<u8> {
     }
 }
 
-/// Compares what was written with the outputs.
+/// Compares the written bytes with the outputs.
 fn outputs(plan: &Plan, ran: &Ran, got: &[u8]) -> Result<(), String> {
     let mut rest = got;
     for (t, row) in ran.outputs.iter().enumerate() {
@@ -152,7 +153,7 @@ fn outputs(plan: &Plan, ran: &Ran, got: &[u8]) -> Result<(), String> {
     if rest.is_empty() { Ok(()) } else { Err(format!("{} bytes too many", rest.len())) }
 }
 
-/// Runs the windows, each after a call that has too few of its cycles, and compares the states in the end.
+/// Runs the windows, each after a call with too few of its cycles, and compares the final states.
 fn main(plan: &Plan, exported: &Exported, ran: &Ran, cycles: usize) -> String {
     let (mut read, mut write) = (String::new(), String::new());
     for ((_, ty), name) in

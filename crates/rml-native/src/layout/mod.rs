@@ -1,4 +1,4 @@
-//! Where slots are in memory.
+//! The placement of slots in memory.
 
 mod in_place;
 
@@ -30,7 +30,7 @@ pub(crate) struct Layout {
     dtypes: IndexVec<Slot, DType>,
     /// The ticks of the block of the node that fills a slot.
     block_of: IndexVec<Slot, usize>,
-    /// How many threads have memory of their own for blocks.
+    /// How many threads have their own memory for blocks.
     shards: usize,
     /// For each slot, the register whose memory it uses, if it does.
     taken: IndexVec<Slot, Option<Slot>>,

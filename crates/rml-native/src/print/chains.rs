@@ -1,4 +1,4 @@
-//! Chains in C: sums of products, many of them side by side, each in its own order.
+//! Chains in C: sums of products, many of them side by side, each summed in its own order.
 
 use std::fmt::Write;
 
@@ -7,7 +7,7 @@ use std::fmt::Write;
 const VECTORS: [(usize, &str); 2] =
     [(64, "defined(__AVX512F__)"), (32, "defined(__FMA__) && defined(__AVX__)")];
 
-/// How a vector is multiplied and added with one rounding.
+/// Multiplies and adds vectors with a single rounding.
 const FMA: &str = "
 #if defined(__clang__) && defined(__has_builtin)
 #if __has_builtin(__builtin_elementwise_fma)
@@ -113,7 +113,7 @@ static void turn(num *to, const num *from, const long rows, const long columns, 
 }
 ";
 
-/// The functions of chains of nums of that many bytes.
+/// The functions of chains for nums with this many bytes.
 pub(super) fn text(bytes: usize) -> String {
     let mut text = String::new();
     for (i, (vector, has)) in VECTORS.iter().enumerate() {

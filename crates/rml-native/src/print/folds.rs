@@ -3,7 +3,7 @@
 use rml_ir::DType;
 use rml_nest::Fold;
 
-/// Functions that fold a row of `n` terms, which are `apart` elements apart.
+/// Functions that fold a row of `n` terms with stride `apart`.
 pub(super) const ROWS: &str = "
 #define INLINE static inline __attribute__((always_inline))
 typedef num lanes16 __attribute__((vector_size(16 * sizeof(num))));
@@ -128,7 +128,7 @@ static inline int64_t row_serial(const int64_t *x, const long n, const long apar
 }
 ";
 
-/// The fold of a row of `n` terms, `apart` elements apart.
+/// The fold of a row of `n` terms with stride `apart`.
 pub(super) fn row(by: Fold, dtype: DType, x: &str, n: usize, apart: isize) -> String {
     let int = if dtype == DType::Int { "_int" } else { "" };
     match by {

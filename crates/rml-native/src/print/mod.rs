@@ -18,7 +18,7 @@ mod folds;
 mod nests;
 mod turned;
 
-/// What the C code and the executor share.
+/// The declarations that the C code and the executor share.
 const HEAD: &str = "
 typedef struct {
     num *nums;
@@ -36,7 +36,7 @@ typedef struct {
 #define LOOPS static __attribute__((noinline))
 ";
 
-/// Functions of `math.h` whose bits are defined by the kernels; whoever loads the code has to provide them.
+/// Functions of `math.h` whose bits are defined by the kernels; the loader of the code has to provide them.
 const MATH: &str = "
 num (*math_sin)(num), (*math_cos)(num), (*math_pow)(num, num), (*math_atan2)(num, num);
 #define sinf math_sin
@@ -189,7 +189,7 @@ impl Printer<'_> {
         self.function(&head, node, &format!("{begin}{unused}{text}    return bad;\n"));
     }
 
-    /// The text of a node at a tick of that position, from stage `first` on.
+    /// The text of a node at a tick of this position, from stage `first` on.
     fn tick(&mut self, k: usize, node: &Node, first: usize, p: Position) -> String {
         let mut text = String::new();
         for (s, stage) in node.stages.iter().enumerate().skip(first) {
@@ -244,7 +244,7 @@ impl Printer<'_> {
             calls.iter().map(one).collect()
         };
         let [first, middle, last] = [Position::First, Position::Middle, Position::Last].map(at);
-        // In the order forward.
+        // In the order of a forward loop.
         let mut parts = match (first == middle, middle == last) {
             (true, true) => vec![call(&middle, "0, w->ticks")],
             (true, false) => vec![call(&middle, "0, w->ticks - 1"), call(&last, "w->ticks - 1, 1")],
@@ -319,7 +319,7 @@ impl Printer<'_> {
         text
     }
 
-    /// A stage at a tick of that position; none if it does not run there.
+    /// A stage at a tick of this position; none if it does not run there.
     fn stage(&mut self, id: (usize, usize), stage: &Stage, p: Position) -> Option<String> {
         if !stage.at.contains(p) {
             return None;
@@ -479,7 +479,7 @@ fn is_same(nest: &Nest, layout: &Layout) -> bool {
     source.iter().all(|variant| is_there(&variant.access))
 }
 
-/// What runs at a tick, by its position.
+/// Code that depends on the position of the tick.
 fn by_position(texts: &[Option<String>; 4]) -> String {
     let at = |p: Position| texts[p.index()].as_deref().unwrap_or_default();
     let [middle, first, last, only] = Position::ALL.map(at);

@@ -52,7 +52,7 @@ impl Dialect for Native<'_> {
     }
 }
 
-/// Elements from the address in parameter `at` on.
+/// The elements from the address in parameter `at` on.
 fn param(at: usize) -> Base {
     Base::array(format!("p{at}"))
 }
@@ -81,7 +81,7 @@ impl Printer<'_> {
     }
 
     /// A nest whose loads may still have several variants. Variants with the same strides differ only in their address;
-    /// others get loops of their own.
+    /// other variants get their own loops.
     pub(super) fn chosen(&mut self, nest: Nest) -> String {
         let several = nest.body.iter_enumerated().find_map(|(val, def)| match def {
             Def::Load(source) | Def::Take { source, .. } if !alike(source) => Some((val, source.clone())),
@@ -135,7 +135,7 @@ impl Printer<'_> {
         format!("        bad |= {name}({});\n", addresses.join(", "))
     }
 
-    /// Where the loads of a nest find their elements. All addresses become parameters.
+    /// The addresses at which the loads of a nest find their elements. All addresses become parameters.
     fn places(
         &self,
         nest: &mut Nest,
@@ -185,7 +185,7 @@ impl Printer<'_> {
         format!("({text})")
     }
 
-    /// The number that all elements equal, as a literal.
+    /// The literal of all elements if they are equal.
     fn literal(&self, source: &Source) -> Option<String> {
         let [variant] = &source[..] else { return None };
         let Home::Const(value) = &self.program.slots[variant.access.slot].home else { return None };
@@ -231,12 +231,12 @@ impl Params {
     }
 }
 
-/// Whether the variants of a load differ only in where they begin.
+/// Whether the variants of a load differ only in their start addresses.
 fn alike(source: &Source) -> bool {
     source.iter().all(|variant| variant.access.strides == source[0].access.strides)
 }
 
-/// The number that all elements of a value are, as a literal.
+/// The literal of all elements of a value if they are equal.
 fn uniform(value: &Value) -> Option<String> {
     fn same<T: Copy, B: PartialEq>(all: &[T], bits: impl Fn(T) -> B) -> Option<T> {
         let first = *all.first()?;

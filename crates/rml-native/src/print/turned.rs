@@ -41,7 +41,7 @@ impl Turned {
         is_one && self.changing.as_ref().is_some_and(|changing| !changing.contains(&access.slot))
     }
 
-    /// The name of a matrix that is turned.
+    /// The name of a transposed matrix.
     fn name(&mut self, address: String, size: [usize; 3]) -> String {
         let matrix = (address, size);
         let at = self.matrices.iter().position(|known| *known == matrix).unwrap_or_else(|| {

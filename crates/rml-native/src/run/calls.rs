@@ -17,12 +17,12 @@ mod products;
 pub(super) use products::Pack;
 use products::Products;
 
-/// How a call is computed.
+/// How to compute a call.
 #[derive(Debug)]
 pub(super) enum Kernel {
     Products(Products),
     Convolve(Box<Convolution>),
-    /// Softmax, or its logarithm, of rows of that many columns.
+    /// Softmax, or its logarithm, of rows with this many columns.
     Softmax(bool, usize),
     ScatterAdd(Around),
     /// A fold of an axis that is not printed as a nest.
@@ -115,7 +115,7 @@ impl Ready {
         Some(Divided { dim: None, most, cost: self.cost(), touches })
     }
 
-    /// Nanoseconds at a tick, roughly.
+    /// The approximate nanoseconds per tick.
     pub(crate) fn cost(&self) -> f64 {
         let width = self.width as f64;
         match &self.kernel {
@@ -133,12 +133,12 @@ impl Ready {
 pub(super) struct State<N: Number> {
     /// Matrices laid out for products, one for each call.
     pub(super) packs: Vec<products::Pack<N>>,
-    /// Copies of operands that are not stored as a kernel wants them.
+    /// Copies of operands that are not stored as a kernel requires.
     pub(super) scratch: [Vec<N>; 3],
 }
 
 impl<N: Number> State<N> {
-    /// Of a program with that many calls.
+    /// The memory for a program with this many calls.
     pub(super) fn new(calls: usize) -> Self {
         let packs = (0..calls).map(|_| Pack::default()).collect();
         State { packs, scratch: [Vec::new(), Vec::new(), Vec::new()] }
@@ -300,7 +300,7 @@ impl<N: Number> Runner<'_, N> {
             Some(start) => products::begin(self, memory, start, (out, 0..ready.width), at),
             None => memory.nums_mut(out, ready.width).fill(N::default()),
         }
-        // Rows that are added at the same position are added up first.
+        // Rows for the same position are added up first.
         let mut order: Vec<usize> = (0..places.len()).collect();
         order.sort_by_key(|i| places[*i]);
         let scratch = &self.state.scratch[0];

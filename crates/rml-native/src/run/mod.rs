@@ -1,4 +1,4 @@
-//! Running a program that is compiled, window after window.
+//! Runs a compiled program, window after window.
 
 use std::ffi::c_long;
 use std::sync::Arc;
@@ -25,7 +25,7 @@ pub(crate) use switch::Switch;
 use threads::Threads;
 use view::{At, Slots, gathered, put};
 
-/// A program that runs.
+/// A running program.
 #[derive(Debug)]
 pub(crate) struct Machine<N: Number> {
     module: Arc<Module>,
@@ -50,7 +50,7 @@ enum Search {
     None,
     /// The end is not among the first ticks; this many were tried.
     Past(usize),
-    /// The window has that many ticks.
+    /// The window has this many ticks.
     Found(usize),
 }
 
@@ -181,7 +181,7 @@ impl<N: Number> Machine<N> {
         }
     }
 
-    /// While the end of a window is searched for: a register as it was before that window.
+    /// The value of a register from before the window, while the end of the window is searched for.
     fn before(&self, register: usize) -> Option<&(usize, u8, Data)> {
         let is_own = |(own, ..): &&(usize, u8, Data)| *own == register;
         (self.search != Search::None).then(|| self.saved.iter().find(is_own)).flatten()

@@ -33,7 +33,7 @@ impl Module {
     }
 }
 
-/// A window that runs.
+/// A running window.
 #[derive(Clone, Copy)]
 struct Window<'a, N> {
     module: &'a Module,
@@ -105,7 +105,7 @@ impl<N: Number> Threads<N> {
         Some(())
     }
 
-    /// Has each of several threads run a part of a function.
+    /// Lets each of several threads run a part of a function.
     fn share(
         &mut self,
         window: &Window<'_, N>,

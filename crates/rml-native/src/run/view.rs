@@ -1,4 +1,4 @@
-//! Operands of calls: where they are at a tick, and how their elements are stored.
+//! Operands of calls: their addresses at a tick, and their strides.
 
 use rml_base::EntityId;
 use rml_ir::op::Number;

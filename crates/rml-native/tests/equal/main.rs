@@ -1,6 +1,6 @@
-//! Compiled programs against the reference of plans: the same outputs, registers and failures, bit by bit, over
-//! operators, examples, conformance vectors and random programs, in windows of 1, 2, 3 and 7 ticks; every other
-//! program in three parts that share whatever can be shared, on threads or in turn, in changing order.
+//! Compares compiled programs with the reference for plans: the same outputs, registers and failures, bit by bit, for
+//! operators, examples, conformance vectors and random programs, in windows of 1, 2, 3 and 7 ticks. Every other program
+//! runs in three parts that share all work that can be shared, on threads or in turn, in changing order.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -15,30 +15,30 @@ use rml_testkit::conformance::{Vector, files, program};
 
 mod windows;
 
-/// How many programs of each kind are compiled, which takes a part of a second each; `RML_NATIVE_PROGRAMS` is another
+/// How many programs of each kind are compiled; each takes a fraction of a second. `RML_NATIVE_PROGRAMS` overrides the
 /// number.
 fn most() -> usize {
     std::env::var("RML_NATIVE_PROGRAMS").ok().and_then(|n| n.parse().ok()).unwrap_or(60)
 }
 
-/// What was compared.
+/// The number of comparisons.
 #[derive(Default, Debug)]
 struct Coverage {
     programs: usize,
     windows: usize,
     failed: usize,
-    /// How many ticks windows have whose ends the programs find.
+    /// The total ticks of windows whose ends the programs find.
     found_ticks: usize,
-    /// How many programs find the ends of their windows, look ahead, or run over sequences.
+    /// The number of programs that find the ends of their windows, look ahead, or run over sequences.
     found: usize,
     ahead: usize,
     by: usize,
-    /// How many programs threads share.
+    /// The number of programs that threads share.
     shared: usize,
 }
 
 impl Coverage {
-    /// Compares a compiled plan with the reference, if it is compiled. Plans of the rare kinds are counted apart.
+    /// Compares a compiled plan with the reference, if it is compiled. Plans of rare kinds are counted separately.
     fn compare(&mut self, name: &str, plan: Plan, r: &mut Random) {
         let is_by = |region: &Region| matches!(region, Region::Loop { by, .. } if !by.is_empty());
         let by = plan.regions.iter().any(is_by);
@@ -138,7 +138,7 @@ fn random_programs_are_equal() {
     assert!(coverage.programs >= 40 && coverage.failed >= 1, "{coverage:?}");
 }
 
-/// Sums over ticks of rows that are added at positions, some of which are the same, and some outside.
+/// A plan with sums over ticks of rows added at positions, some of which are equal, and some out of range.
 const AT_POSITIONS: &str = "plan \"added\" f32 until end
 in end: bool []
 in i: int [6]

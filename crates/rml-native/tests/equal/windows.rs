@@ -1,4 +1,4 @@
-//! Windows of random data on two executors.
+//! Runs windows of random data on two executors.
 
 use std::sync::Arc;
 
@@ -7,23 +7,23 @@ use rml_ir::{DType, Data, Precision, Type, Value};
 use rml_plan::{Ends, Plan};
 use rml_testkit::Random;
 
-/// How long windows are, in turn.
+/// The lengths of windows, in turn.
 const LENGTHS: [usize; 6] = [2, 1, 7, 3, 1, 2];
 
 /// The most cycles in which a program finds the end of a window.
 const LONGEST: usize = 12;
 
-/// How many elements of tapes a tick may have for each of these windows to run; of larger programs, the first ones do.
+/// The most elements of tapes per tick with which all of these windows run; larger programs run only the first ones.
 const ELEMENTS: usize = 40_000;
 
-/// How many windows ran, and how many of these failed.
+/// The number of windows, and how many of them failed.
 pub(crate) struct Ran {
     pub(crate) windows: usize,
     pub(crate) failed: usize,
     pub(crate) ticks: usize,
 }
 
-/// Runs a plan on that many threads of an executor, and on the reference.
+/// Runs a plan on an executor with this many threads, and on the reference.
 pub(crate) fn run(
     (executor, threads): (&dyn Executor, usize),
     plan: &Arc<Plan>,
@@ -70,7 +70,7 @@ pub(crate) fn run(
             let value =
                 |run: &dyn Running| run.register(register).map(|held| held.to_host().unwrap().to_data());
             let (wanted, found) = (value(&*reference), value(&*own));
-            // One that is not set may have the value that it starts with.
+            // A register that is not set may have its start value.
             if wanted.is_some() && wanted.as_ref().map(bits) != found.as_ref().map(bits) {
                 return Err(format!("after {ticks} ticks r{register} is {found:?}, not {wanted:?}"));
             }
@@ -83,7 +83,7 @@ fn finds(plan: &Plan) -> bool {
     matches!(plan.ends, Ends::Found { .. })
 }
 
-/// Runs a window; one that ends in none of the cycles is given up, and has 0 ticks.
+/// Runs a window. A window that ends in none of the cycles is given up, and has 0 ticks.
 fn window(run: &mut dyn Running, plan: &Plan, ticks: usize, inputs: &[Data]) -> Result<usize, Fault> {
     let set = |run: &mut dyn Running, next: Next, ticks: usize| {
         run.ask(ticks).expect("there is memory");
@@ -113,7 +113,7 @@ fn output_at(run: &mut dyn Running, output: usize, t: usize) -> Result<Option<Da
     Ok(there.then_some(data))
 }
 
-/// Types and bits; which NaN it is does not count.
+/// The type and the bits; all NaN count as equal.
 fn bits(data: &Data) -> Vec<u64> {
     match data {
         Data::F32(x) => {
@@ -125,7 +125,7 @@ fn bits(data: &Data) -> Vec<u64> {
     }
 }
 
-/// Random inputs, of which the last tick ends the window, if inputs end it.
+/// Random inputs whose last tick ends the window, if inputs determine its end.
 fn columns(plan: &Plan, ticks: usize, r: &mut Random) -> Vec<Data> {
     let large = r.chance(0.3);
     let mut all: Vec<Data> =
@@ -139,7 +139,7 @@ fn columns(plan: &Plan, ticks: usize, r: &mut Random) -> Vec<Data> {
     all
 }
 
-/// Numbers with zeros of both signs, and now and then some that are none.
+/// Random numbers with zeros of both signs, and sometimes NaN or infinities.
 fn rows(ty: &Type, ticks: usize, precision: Precision, large: bool, r: &mut Random) -> Data {
     const SPECIAL: [f64; 6] = [0.0, -0.0, f64::INFINITY, f64::NEG_INFINITY, f64::NAN, 1e-40];
     let n = ty.shape.len() * ticks;

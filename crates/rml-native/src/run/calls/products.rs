@@ -131,7 +131,7 @@ type Shares<'v> = (usize, Option<Rows>, Vec<(&'v View, Option<Rows>)>);
 /// The fewest rows of a product per thread: with fewer it becomes slow.
 const LEAST: usize = 4;
 
-/// Which axis a label is.
+/// The index of the axis with a label.
 fn place(labels: &[char], label: &char) -> usize {
     labels.iter().position(|own| own == label).expect("it is the label of an axis")
 }
@@ -190,7 +190,7 @@ pub(super) fn all<N: Number>(
         }
         return summed(runner, memory, ready, products, at, ticks);
     }
-    // Ticks at the same position are computed in the same way.
+    // Ticks with the same position are computed in the same way.
     let mut runs = Vec::new();
     let mut t = at.t;
     while t < end {
@@ -493,7 +493,7 @@ pub(super) fn begin<N: Number>(
     memory.nums_mut(to, some.len()).copy_from_slice(&elements[some]);
 }
 
-/// Whether the right matrix is laid out. Lays it out, if that pays off for that many rows.
+/// Lays out the right matrix if this pays off for this many rows. Returns whether it is laid out.
 fn pack<N: Number>(
     runner: &mut Runner<'_, N>,
     memory: Lent<'_, N>,
