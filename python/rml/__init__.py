@@ -6,10 +6,11 @@
 >>> [float(session.step(x=x)["m"]) for x in (1, 2, 6)]
 [1.0, 1.5, 3.0]
 
-A program is text; `compile` makes a `Program` of it, or raises `Error` with the picture that the command line draws.
-`Program.check` says what is known before a run, `Program.diff` shows the adjoint of a node, `Program.session` runs it
-cycle by cycle, `Program.run` over whole columns. `train` trains a node over windows of data, `infer` runs it with what
-was learned, `grad` differentiates it. Inputs are anything that NumPy makes an array of; outputs are arrays of NumPy.
+A program is text; `compile` turns it into a `Program`, or raises `Error` with the message of the command line.
+`Program.check` returns the facts that are known before a run, `Program.diff` the adjoint of a node. `Program.session`
+runs it cycle by cycle, `Program.run` over whole columns. `train` trains a node over windows of data, `infer` runs it
+with the learned parameters, `grad` differentiates it. Inputs are anything that NumPy converts to an array; outputs are
+NumPy arrays.
 """
 
 from ._check import Bound, Check, Verdict

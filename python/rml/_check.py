@@ -1,4 +1,4 @@
-"""What is known about a program before it runs."""
+"""The facts about a program that are known before it runs."""
 
 from __future__ import annotations
 
@@ -11,34 +11,34 @@ from ._errors import Finding, _findings
 
 @dataclass(frozen=True)
 class Bound:
-    """How long a value has to be waited for."""
+    """How long a value waits for later cycles."""
 
     kind: str
     """`bounded`, `windowed`, `closed-only`, `dynamic` or `rejected`."""
     lookahead: int | None = None
-    """How many cycles later it is known, if that is bounded."""
+    """How many cycles later it is known, if it is bounded."""
     window: str | None = None
-    """The condition at which it is known, if it is windowed."""
+    """The condition that ends the window after which it is known, if it is windowed."""
     clock: str | None = None
     """The clock of an output."""
     reasons: tuple[str, ...] = ()
-    """Why only the run can tell, if it is dynamic."""
+    """Why only a run can tell, if it is dynamic."""
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """What is known about one node that is run."""
+    """The verdict on one node that can run."""
 
     node: str | None
-    """Its name; `None` where errors leave no node to speak of."""
+    """Its name; `None` if errors prevent finding a node."""
     clock: str
     """`synchronous`, `dynamic` (clocks are checked when it runs) or `rejected`."""
     causality: Bound
-    """How long the outputs have to be waited for."""
+    """How long the outputs wait."""
     bytes: Mapping[str, int]
-    """Memory: `state`, and what waiting takes: `look_ahead`, or `per_cycle` and `once` a window."""
+    """Memory: `state`, and the memory of waiting values: `look_ahead`, or `per_cycle` and `once` per window."""
     outputs: Mapping[str, Bound]
-    """The same for each output."""
+    """How long each output waits."""
     plan: Mapping[str, Any] | None
     """The shape of its plan, or why it has none."""
 
@@ -48,7 +48,7 @@ class Check:
     """The verdicts on a program, and all findings. It is true if the program has no errors."""
 
     verdicts: tuple[Verdict, ...]
-    """One for each node that was looked at."""
+    """One for each node that was checked."""
     findings: tuple[Finding, ...]
     """All errors and warnings."""
     _text: str

@@ -1,4 +1,4 @@
-"""What becomes an array, and what columns are."""
+"""Converts values to arrays, and data to columns."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ _Column = "tuple[str, np.ndarray[Any, Any], int, list[int] | None, list[str] | N
 
 
 class States(Dict[str, Any]):
-    """States by path. `preparation` says how the data of their training was prepared, in a form that `infer` and `save`
-    read."""
+    """States by path. `preparation` records how the data of their training was prepared, in a form for `infer` and
+    `save`."""
 
     preparation: str = ""
 
@@ -47,7 +47,7 @@ def _reading(
     standardise: str | Sequence[str] = (),
     **cut: Any,
 ) -> SimpleNamespace:
-    """How columns become inputs. `cut` says how rows become windows."""
+    """How columns become inputs; `cut` has the options for cutting rows into windows."""
     if (columns or table) and (data is None or isinstance(data, Mapping)):
         raise ValueError("columns and table say how files of data are read: give the path of a file, or leave them out")
     names = ("separator", "decimal", "thousands", "missing", "header", "comment", "format")
@@ -95,14 +95,14 @@ def _cut(
 
 
 def _refused(code: str, message: str, *notes: str) -> Error:
-    """The error of a value that Python finds wrong, drawn as the others are."""
+    """The error of a value that this package refuses, formatted like other errors."""
     finding = Finding(code, "error", message, (), notes, ())
     picture = "\n".join([f"error[{code}]: {message}", *(f"  note: {note}" for note in notes)])
     return Error((finding,), picture, picture)
 
 
 def _array(what: str, value: Any) -> np.ndarray[Any, Any]:
-    """The array that NumPy makes of a value; one of another library is shared where it lets itself be (DLPack)."""
+    """The NumPy array of a value; an array of another library is shared if it supports DLPack."""
     try:
         if isinstance(value, np.ma.MaskedArray):
             if np.ma.is_masked(value):
@@ -127,8 +127,8 @@ def _table(data: Data) -> list[Any]:
 
 
 def _windows(data: Data) -> list[Any]:
-    """The same for windows of data, which may differ in length: lists of arrays, one a window, stand one after the
-    other, with a column `lengths` beside them."""
+    """The same for windows of data, which may differ in length: lists with one array per window are concatenated, with
+    a column `lengths` beside them."""
     if not isinstance(data, Mapping) or "lengths" in data:
         return _table(data)
     columns: dict[str, Any] = {}
@@ -146,7 +146,7 @@ def _windows(data: Data) -> list[Any]:
 
 
 def _from_files(data: Data | None) -> None:
-    """Refuses what is in memory already."""
+    """Refuses data that is in memory already."""
     if data is None or isinstance(data, Mapping):
         found = "no data" if data is None else "a dict of arrays"
         raise ValueError(f"on_disk reads data from files, and this is {found}: give the path of a file or folder, or leave on_disk out")
@@ -161,7 +161,7 @@ def _lengths(values: Any) -> list[int] | None:
 
 
 def _present(outputs: dict[str, Any]) -> dict[str, Any]:
-    """Outputs that are absent in some cycles as masked arrays."""
+    """The outputs, with those that are absent in some cycles as masked arrays."""
     masked = {}
     for name, values in outputs.items():
         present = outputs.get(f"{name}.present")
@@ -175,8 +175,8 @@ def _present(outputs: dict[str, Any]) -> dict[str, Any]:
 
 
 def _column(name: str, values: Any) -> tuple[str, np.ndarray[Any, Any], int, list[int] | None, list[str] | None]:
-    """A column: the rows that are present, how many there are in all, and the numbers of those that are present,
-    unless all are."""
+    """A column: its name, the present rows, the number of all rows, the numbers of the present rows unless all are
+    present, and the texts that the rows number, if any."""
     what = f"column `{name}`"
     if isinstance(values, np.ma.MaskedArray):
         return _masked_column(name, what, values)
@@ -195,7 +195,7 @@ def _column(name: str, values: Any) -> tuple[str, np.ndarray[Any, Any], int, lis
 
 
 def _numbered(array: np.ndarray[Any, Any]) -> tuple[np.ndarray[Any, Any], list[str] | None]:
-    """Texts as numbers, and the texts."""
+    """Numbers in place of texts, and the texts."""
     if array.dtype.kind not in "UO" or not array.size or not all(isinstance(x, str) for x in array.flat):
         return array, None
     texts, numbers = np.unique(array.astype(str), return_inverse=True)
@@ -215,7 +215,7 @@ def _masked_column(
 
 
 def _masked(values: np.ndarray[Any, Any], rows: int, present: list[int]) -> Any:
-    """The rows at their places among absent ones, which are masked."""
+    """All rows, with the absent ones masked."""
     full = np.zeros((rows, *values.shape[1:]), values.dtype)
     full[present] = values
     mask = np.ones(full.shape, bool)

@@ -1,4 +1,4 @@
-"""Failures and warnings: findings as data, and the picture of them."""
+"""Failures and warnings: findings as data, and as formatted text."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Span:
     column: int
     """The column of the first byte, from 1, in characters."""
     label: str
-    """What is to be seen there; may be empty."""
+    """The explanation of the place; may be empty."""
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ class Finding:
     message: str
     """What is wrong."""
     spans: tuple[Span, ...]
-    """Where; the first one is the primary one. Empty where no program text is at fault."""
+    """Its places; the first one is the primary one. Empty if the cause is not in a program text."""
     notes: tuple[str, ...]
     """What was expected, what was found, and why."""
     help: tuple[str, ...]
@@ -47,12 +47,12 @@ class Finding:
 
 
 class _Found(Exception):
-    """What errors and warnings have in common."""
+    """The common part of errors and warnings."""
 
     findings: tuple[Finding, ...]
     """All findings."""
     rendered: str
-    """The picture in colours, for a terminal."""
+    """The text in colours, for a terminal."""
 
     def __init__(self, findings: tuple[Finding, ...], picture: str, rendered: str) -> None:
         super().__init__(findings, picture, rendered)
@@ -97,9 +97,9 @@ class _Found(Exception):
 
 
 class Error(_Found):
-    """Why a program, or what was asked of it, is refused.
+    """Raised when a program, or a request to it, is refused.
 
-    `str(error)` is the picture that the command line draws, without colours.
+    `str(error)` is the message that the command line prints, without colours.
 
     >>> import rml
     >>> try:
@@ -111,7 +111,7 @@ class Error(_Found):
 
 
 class Warning(_Found, UserWarning):
-    """What is worth knowing, and stops nothing: given to `warnings.warn`."""
+    """A warning, which does not stop anything; it is passed to `warnings.warn`."""
 
 
 def _findings(text: str) -> tuple[Finding, ...]:

@@ -1,4 +1,4 @@
-"""Pictures for notebooks."""
+"""HTML for notebooks."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ _PRE = '<pre style="white-space: pre-wrap; margin: 0 0 0.5em 0">{}</pre>'
 
 
 def check(found: Check) -> str:
-    """The verdicts in words, and the findings as they are drawn."""
+    """The verdicts in words, and the findings as formatted text."""
     return _PRE.format(escape(str(found).rstrip()))
 
 
 def table(text: str) -> str:
-    """A table of text."""
+    """A table that is given as text."""
     return _PRE.format(escape(text.rstrip()))
 
 

@@ -27,12 +27,12 @@ class Port:
     shape: tuple[int, ...]
     """The shape of its value in one cycle; `()` for a scalar."""
     clock: tuple[str, bool] | None
-    """When an input is present: the input that decides it, and with which value; `None` for every cycle, and for
-    outputs."""
+    """For an input that is not present in every cycle: the input that decides when it is present, and the value that
+    this input then has. `None` for other inputs, and for outputs."""
     batched: bool
     """Whether its leading dimension stacks windows."""
     cases: tuple[str, ...] = ()
-    """The cases of its enumeration, in the order of their numbers; none for other types."""
+    """The cases of its enumeration, in the order of their numbers; empty for other types."""
 
     def __str__(self) -> str:
         clock = "" if self.clock is None else f" when {'' if self.clock[1] else 'not '}{self.clock[0]}"
@@ -68,13 +68,13 @@ def compile(
     """Compiles a node of a program.
 
     `source` is a program's text, or the path of its file: a `pathlib.Path`, or a `str` that ends with `.rml` (no text
-    does). Imports of files are relative to the file; a text can import the library only.
+    does). Imports of files are relative to the file; a text can import only the library.
 
     `node` is the node to run, by default the only one that no other node calls. `set` gives its static parameters and
-    named dimensions: `bool`, `int`, `float` and lists of them; `batch` is the dimension of that name. `precision` says
-    how `num` is computed, `"f32"` or `"f64"`. `seed` decides what is drawn. `name` is what messages call a text.
+    named dimensions: `bool`, `int`, `float` and lists of them; `batch` is the dimension of that name. `precision` is
+    that of `num`, `"f32"` or `"f64"`. `seed` determines random numbers. `name` is the name of a text in messages.
 
-    Raises `Error` if the program has errors; warnings are given to `warnings.warn`.
+    Raises `Error` if the program has errors; warnings are passed to `warnings.warn`.
 
     >>> program = compile("node sum(x: num [n]) -> (o)  o = x + (0.0 fby o);", set={"n": 3})
     >>> print(program.inputs[0])
@@ -100,14 +100,14 @@ class Gradients:
     loss: np.ndarray[Any, Any]
     """The sum, of shape `()`."""
     params: dict[str, np.ndarray[Any, Any]] = field(repr=False)
-    """The derivative by each parameter, by path, of the parameter's shape."""
+    """The derivative by each parameter, by path, in the parameter's shape."""
     inputs: dict[str, np.ndarray[Any, Any]] = field(repr=False)
     """The derivative by each `num` input, of shape `[cycles, *shape]`; masked where the input is absent."""
 
 
 @dataclass(frozen=True)
 class Chronogram:
-    """A drawn trace. Notebooks show it."""
+    """A drawn trace, which notebooks display."""
 
     text: str = field(repr=False)
     """As text."""
@@ -122,9 +122,9 @@ class Chronogram:
 
 
 class Program:
-    """A compiled node. `compile` makes it.
+    """A compiled node. `compile` returns it.
 
-    It can be pickled. What is unpickled is compiled again, from its text or from the file that it was compiled from.
+    It can be pickled. Unpickling compiles it again, from its text or from its file.
     """
 
     def __init__(self, native: _native.Program, source: str | os.PathLike[str], options: dict[str, Any]) -> None:
@@ -172,7 +172,7 @@ class Program:
         return self._native.text()
 
     def check(self) -> Check:
-        """What is known about the program before it runs: its verdict, and all findings.
+        """The facts that are known before the program runs: its verdict, and all findings.
 
         >>> check = compile("node next(x: num []) -> (o)  o = post x;").check()
         >>> check.verdicts[0].causality.kind, check.verdicts[0].causality.lookahead
@@ -181,7 +181,7 @@ class Program:
         return _check(*self._native.check())
 
     def diff(self, node: str) -> str:
-        """The adjoint of a node as source text: what `diff_node` means, with all nodes that it needs.
+        """The adjoint of a node as source text: the definition of `diff_node`, with all nodes that it needs.
 
         >>> print(compile("node f(x: num []) -> (o)  o = 2.0 * x;").diff("f").splitlines()[0])
         node diff_f(x: num [], bp: bool [], do: num [] when bp) -> (o, dx)
@@ -204,11 +204,11 @@ class Program:
         """Runs a whole trace from the initial state, and returns a column for each output: an array of shape `[cycles,
         *shape]`, masked in the cycles where the output is absent.
 
-        `inputs` has a column for each input, one row a cycle: a dict of arrays, or the path of a data file. A row is
-        absent where a list has `None`, where a masked array is masked, and where the input's declared clock says so.
-        `cycles` is how many to run, needed where there are no inputs. The trace ends after the last cycle if it is
-        `closed`; else values that depend on what comes later are masked, too. The other keywords are as for `session`,
-        but `params` must hold all parameters.
+        `inputs` has a column for each input, with one row per cycle: a dict of arrays, or the path of a data file. A
+        row is absent if it is `None` in a list, masked in a masked array, or absent according to the input's declared
+        clock. `cycles` is the number of cycles to run; it is required if there are no inputs. If the trace is `closed`,
+        it ends after the last cycle; otherwise values that depend on later cycles are masked, too. The other keywords
+        are as for `session`, but `params` must contain all parameters.
 
         >>> compile("node all(x: num []) -> (o)  o = x + (0.0 fby back o);").run({"x": [1, 2, 3]})["o"]
         array([6., 5., 3.], dtype=float32)
@@ -232,8 +232,8 @@ class Program:
         """The gradient of the sum of an output over a closed trace, by every parameter and every `num` input.
 
         `loss` is the output, by default the only one that is `num`; it is summed over the cycles where it is present,
-        and over its elements. Parameters are held while the trace runs, also those that the node trains. The other
-        arguments are as for `run`.
+        and over its elements. All parameters are constant while the trace runs, also those that the node trains. The
+        other arguments are as for `run`.
 
         >>> program = compile("node line(x: num []) -> (o)  k = param(2.0);  o = k * x * x;")
         >>> found = program.grad({"x": [1, 3]})
@@ -256,8 +256,8 @@ class Program:
         """Runs a whole trace as `run` does, and draws it: a table of variables over cycles, with the dependences
         between cells in time as arrows.
 
-        `rows` says which variables: those of the `"node"`, `"all"`, the `"outputs"`, or the `"expressions"` in the
-        equations, too. With `params`, it is that of a trained program.
+        `rows` selects variables: those of the `"node"`, `"all"`, the `"outputs"`, or with `"expressions"` also the
+        expressions in the equations. With `params`, the program runs with these parameters.
 
         >>> print(compile("node sum(x: num []) -> (o)  o = x + (0.0 fby o);").chronogram({"x": [1, 2]}).text.splitlines()[0].split())
         ['cycle', '0', '1']
@@ -277,12 +277,11 @@ class Program:
     ) -> Session:
         """Starts the program in its initial state.
 
-        `params` are parameters and other states to begin with: a dict of arrays by path, or the path of a checkpoint.
-        All parameters must be there; other states are taken where they are present and fit. With another `seed` than
-        that of `compile` the program is recompiled, and draws other initial values. `engine` is `"auto"` (a plan where
-        the program has one, else the simulator), `"plan"` or `"sim"`; `backend` (`"cpu"`, `"reference"`, `"xla"`,
-        `"torch"`) and `device` (`"cpu"`, `"cuda:0"`) say what computes tensors, and where; `threads` how many threads
-        may be used.
+        `params` are parameters and other states to start with: a dict of arrays by path, or the path of a checkpoint.
+        It must contain all parameters; other states are used if they are present and fit. With another `seed` than that
+        of `compile`, the program is compiled again, and draws other initial values. `engine` is `"auto"` (a plan if the
+        program has one, or else the simulator), `"plan"` or `"sim"`. `backend` (`"cpu"`, `"reference"`, `"xla"`,
+        `"torch"`) computes tensors on `device` (`"cpu"`, `"cuda:0"`), with at most `threads` threads.
         """
         native = self._native.session(seed, _Computing(engine, backend, device, threads))
         session = Session(native)
@@ -318,7 +317,7 @@ def grad(
 
 
 def backends() -> dict[str, list[str] | str]:
-    """The backends by name: the devices of each, or why it does not open here.
+    """The backends by name: the devices of each, or why it does not open on this machine.
 
     >>> backends()["cpu"]
     ['cpu']
@@ -332,7 +331,7 @@ def _params(params: Params | None) -> Any:
 
 @dataclass(frozen=True)
 class _Computing:
-    """What computes, by names."""
+    """The engine, the backend and their settings, by name."""
 
     engine: str
     backend: str

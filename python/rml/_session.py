@@ -1,4 +1,4 @@
-"""Programs that run, cycle by cycle."""
+"""Running programs, cycle by cycle."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ __all__ = ["Outputs", "Session", "Waiting"]
 
 
 class Outputs(dict[str, "np.ndarray[Any, Any] | None"]):
-    """The outputs of one cycle by name: arrays of the outputs' shapes, scalars with shape `()`; `None` where an
-    output is absent."""
+    """The outputs of one cycle by name: arrays of the outputs' shapes, scalars with shape `()`; `None` if an output is
+    absent."""
 
     cycle: int
     """The cycle, from 0."""
@@ -26,10 +26,11 @@ class Outputs(dict[str, "np.ndarray[Any, Any] | None"]):
 
 
 class Waiting(RuntimeError):
-    """`Session.step` on a program whose outputs wait for later cycles. Nothing is lost: `known` has what became known."""
+    """Raised by `Session.step` if outputs wait for later cycles. No output is lost: `known` has those that became
+    known."""
 
     known: list[Outputs]
-    """The outputs that became known with this cycle: those of cycles before it, maybe none."""
+    """The outputs that became known with this cycle: those of earlier cycles, possibly none."""
 
     def __init__(self, cycle: int, known: list[Outputs]) -> None:
         super().__init__(f"the outputs from cycle {cycle} on are not known alone and at once; `Session.feed` returns outputs as they become known")
@@ -37,7 +38,7 @@ class Waiting(RuntimeError):
 
 
 class Session:
-    """A program that runs. `Program.session` starts it.
+    """A running program. `Program.session` starts it.
 
     The lock of the interpreter is released while it computes; calls from several threads run one after the other.
 
@@ -55,15 +56,15 @@ class Session:
     def step(self, **inputs: Any) -> Outputs:
         """Runs one cycle of a program without look-ahead, and returns its outputs.
 
-        Each input is anything that NumPy makes an array of the input's shape of (arrays of other libraries by DLPack):
-        floats and integers for `num`, integers for `int`, booleans for `bool`. `None` says that an input is absent; one
-        that is left out is absent where its declared clock says so. Numbers are rounded to the program's precision. The
-        values are copied: an array may be written to afterwards.
+        Each input is anything that NumPy converts to an array of the input's shape (arrays of other libraries by
+        DLPack): floats and integers for `num`, integers for `int`, booleans for `bool`. `None` means that an input is
+        absent; an omitted input is absent, which its declared clock must allow. Numbers are rounded to the program's
+        precision. The values are copied: an array may be modified afterwards.
 
-        Outputs are arrays of `float32` or `float64`, `int64` and `bool`; they are the caller's own.
+        Outputs are arrays of `float32` or `float64`, `int64` and `bool`, which the caller may modify.
 
-        Raises `Error` for inputs that do not fit, and for what goes wrong in the run; `Waiting` if outputs wait for
-        later cycles.
+        Raises `Error` for inputs that do not fit, and for errors during the run; `Waiting` if outputs wait for later
+        cycles.
         """
         cycle = self.cycles
         known = self.feed(**inputs)
@@ -84,8 +85,8 @@ class Session:
         return _rows(self._native.feed(inputs))
 
     def run(self, inputs: Data, *, allow_nan: bool = False) -> dict[str, np.ndarray[Any, Any]]:
-        """Runs the cycles of a table from where the session is, and returns a column for each output. Inputs and
-        outputs are as for `Program.run`, but the trace does not end.
+        """Runs the cycles of a table from the current state of the session, and returns a column for each output.
+        Inputs and outputs are as for `Program.run`, but the trace does not end.
 
         Raises `Waiting` if outputs of these cycles wait for later ones, or outputs of earlier ones became known.
 
@@ -101,25 +102,25 @@ class Session:
         return columns
 
     def finish(self, *, closed: bool = True) -> list[Outputs]:
-        """Ends the trace and the session, and returns the outputs of the remaining cycles. With `closed` the end is
-        known to the program, which then knows what comes after it; else only what does not depend on that is
-        returned."""
+        """Ends the trace and the session, and returns the outputs of the remaining cycles. With `closed`, the program
+        learns that the trace ends, which determines all waiting values; otherwise only the outputs that do not depend
+        on the end are returned."""
         return _rows(self._native.finish(closed))
 
     @property
     def cycles(self) -> int:
-        """How many cycles were fed."""
+        """The number of cycles fed so far."""
         return self._native.cycles[0]
 
     @property
     def open_cycles(self) -> int:
-        """How many of them wait for later ones."""
+        """How many of the cycles fed so far wait for later ones."""
         return self._native.cycles[1]
 
     @property
     def params(self) -> dict[str, np.ndarray[Any, Any]]:
-        """The parameters by path, such as `dense_0.kernel`: copies. Assign a dict to set those that are in it, all or
-        none.
+        """Copies of the parameters by path, such as `dense_0.kernel`. Assign a dict to set the parameters in it; if one
+        is refused, none is set.
 
         >>> import rml
         >>> session = rml.compile("node f(x: num []) -> (o)  k = param(2.0);  o = k * x;").session()
@@ -137,7 +138,7 @@ class Session:
 
     @property
     def states(self) -> dict[str, np.ndarray[Any, Any]]:
-        """All states by path, parameters included: what a checkpoint holds. Copies; assigned to as `params`."""
+        """Copies of all states by path, parameters included, as in a checkpoint. They can be assigned like `params`."""
         return self._native.states(False)
 
     @states.setter
@@ -149,8 +150,8 @@ class Session:
         self._native.save(path)
 
     def load(self, params: Params) -> None:
-        """Takes states from a checkpoint, or from a dict such as `states` of another session. All parameters must be
-        there; other states are taken where they are present and fit."""
+        """Loads states from a checkpoint, or from a dict such as `states` of another session. It must contain all
+        parameters; other states are used if they are present and fit."""
         self._native.load(_states(params))
 
 

@@ -18,10 +18,10 @@ __all__ = ["Batch", "Best", "Epoch", "Inferred", "Report", "Training", "TrainInf
 
 @dataclass(frozen=True)
 class TrainInfo:
-    """What is about to be trained."""
+    """The description of a training that begins."""
 
     train_windows: int
-    """Windows to train on in an epoch, or in a report."""
+    """Windows to train on in an epoch or report."""
     test_windows: int
     """Windows kept for testing, or run to evaluate a report."""
     validation_windows: int
@@ -29,23 +29,23 @@ class TrainInfo:
     batch: int
     """Windows stacked at a time."""
     epochs: int | None
-    """Epochs in all; `None` for a node that makes its data itself."""
+    """The total number of epochs; `None` for a node that makes its own data."""
     epochs_done: int
-    """Epochs or reports of the run that is resumed."""
+    """Epochs or reports of earlier runs, if this run is resumed."""
     parameters: int
-    """How many numbers are trained."""
+    """The number of trained elements."""
 
 
 @dataclass(frozen=True)
 class Batch:
-    """How far an epoch or report is."""
+    """The progress of an epoch or report."""
 
     epoch: int
     """The epoch or report, from 1."""
     windows: int
-    """Windows done in it."""
+    """Windows trained in it so far."""
     of: int
-    """Windows that it has."""
+    """All windows in it."""
     metrics: dict[str, float]
     """Averages since it began."""
 
@@ -55,7 +55,7 @@ class Best:
     """The best epoch or report so far."""
 
     metric: str
-    """By what, such as `validation.loss`."""
+    """The metric that decides, such as `validation.loss`."""
     value: float
     """Its value."""
     epoch: int
@@ -64,7 +64,7 @@ class Best:
 
 @dataclass(frozen=True)
 class Epoch:
-    """What an epoch gave, or for a node that makes its data itself, a report."""
+    """The results of an epoch, or for a node that makes its own data, of a report."""
 
     epoch: int
     """Its number, from 1."""
@@ -75,23 +75,23 @@ class Epoch:
     validation: dict[str, float]
     """Averages over the windows kept to compare epochs by."""
     seconds: float
-    """How long it took."""
+    """Its duration."""
     states: dict[str, np.ndarray[Any, Any]] = field(repr=False)
-    """All states at its end by path, parameters included: what a checkpoint holds. `infer`, `grad` and sessions take
-    them as `params`. The epochs of a `Report` have none, so that a training takes no more memory the longer it
-    continues."""
+    """All states at its end by path, parameters included, as in a checkpoint. `infer`, `grad` and sessions accept them
+    as `params`. The epochs of a `Report` have no states, so that the memory of a training does not grow with its
+    length."""
     parameters: tuple[str, ...] = field(repr=False)
     """The paths of the parameters among them."""
     best: Best | None = None
-    """The best one so far, if that is searched for."""
+    """The best epoch or report so far, if the training searches for it."""
     windows: int | None = None
-    """Of a report, how many windows were trained in all."""
+    """For a report, the total number of windows trained by its end."""
     cycles: int | None = None
-    """Of a report, how many cycles were trained in all."""
+    """For a report, the total number of cycles trained by its end."""
 
     @property
     def loss(self) -> float:
-        """The training loss, if an output is called that."""
+        """The training loss, if the node has an output `loss`."""
         return self.train["loss"]
 
     @property
@@ -102,7 +102,7 @@ class Epoch:
 
 @dataclass(frozen=True)
 class Report:
-    """How a training ended."""
+    """The result of a training."""
 
     epochs: tuple[Epoch, ...] = field(repr=False)
     """The epochs or reports, without their states."""
@@ -117,7 +117,7 @@ class Report:
     out_of_patience: bool
     """Whether it ended because the best epoch was too long ago."""
     best: Best | None
-    """The best epoch or report, if that was searched for."""
+    """The best epoch or report, if the training searched for it."""
     saved: bool
     """Whether a checkpoint was written."""
 
@@ -132,10 +132,10 @@ def _best(of: tuple[str, float, int] | None) -> Best | None:
 
 
 class Training(Iterator[Epoch]):
-    """A training run: an iterator of `Epoch`s, which trains one epoch for each that is asked for. `train` starts it.
+    """A training run: an iterator that trains and returns the next `Epoch` whenever it is asked for. `train` starts it.
 
-    It computes on a thread of its own with the lock of the interpreter released. Ctrl-C ends it after the current
-    window, as `close` does; what is to be saved is saved. A run that nobody holds any more ends, too.
+    It computes in a separate thread with the lock of the interpreter released. Ctrl-C ends it after the current
+    window, as `close` does; requested files are saved. A run also ends when no reference to it remains.
     """
 
     def __init__(
@@ -153,12 +153,12 @@ class Training(Iterator[Epoch]):
 
     @property
     def info(self) -> TrainInfo | None:
-        """What is trained; known when the first epoch is."""
+        """The description of the training; known from the first epoch on."""
         return self._begun
 
     @property
     def report(self) -> Report | None:
-        """How it ended, once it has."""
+        """The result, once the training has ended."""
         return self._report
 
     def __iter__(self) -> Training:
@@ -191,7 +191,7 @@ class Training(Iterator[Epoch]):
         return epoch
 
     def run(self) -> Report:
-        """Trains to the end. A run that was closed before has no report, which is a `RuntimeError`."""
+        """Trains to the end. Raises `RuntimeError` for a run that was closed before, since it has no report."""
         for _ in self:
             pass
         if self._report is None:
@@ -199,8 +199,8 @@ class Training(Iterator[Epoch]):
         return self._report
 
     def close(self) -> None:
-        """Ends the training after the current window. If a checkpoint was asked for, it is written; `resume`
-        continues from there."""
+        """Ends the training after the current window. If a checkpoint was requested, it is written; `resume` continues
+        from it."""
         self._native.close()
 
     def __enter__(self) -> Training:
@@ -272,39 +272,40 @@ def train(
     trains all of them.
 
     `source` is a program's text or the path of its file, as for `compile`. `data` has a column for each input: a dict
-    of arrays of shape `[N, T, ..]`, `N` windows of `T` cycles, or `[N, ..]`, one value a window; or the path of a data
-    file or folder, or a list of them. Windows may differ in length: lists of `N` arrays `[T, ..]`, or a column
-    `lengths`. Without data the node has no inputs and makes its data itself, for `windows` or `cycles` in all, or
-    `until` a condition such as `"length >= 475 for 5"` holds; each `report` windows are a report, in place of an epoch.
+    of arrays of shape `[N, T, ..]`, `N` windows of `T` cycles, or `[N, ..]`, one value per window; or the path of a
+    data file or folder, or a list of them. Windows may differ in length: lists of `N` arrays `[T, ..]`, or a column
+    `lengths`. Without data, the node has no inputs and makes its own data, for a total of `windows` or `cycles`, or
+    `until` a condition such as `"length >= 475 for 5"` holds; every `report` windows make a report instead of an epoch.
 
-    `node` is the node to train (`train`), `evaluate` the one that is run after each epoch (`infer`, if the program has
-    it; `False`: none), `set` its static parameters, `batch` how many windows are stacked (32 where the node has a
-    dimension `batch`), `epochs` how many epochs in all, `seed` that of initial values, split and shuffling. `test` and
-    `validate` are windows to keep apart, a share below 1.0 or a count, drawn by the seed, or `"last:0.2"` and
-    `"last:297"`, the last ones in the order of the data; `validate` may be other data. `save` names a checkpoint to
-    write, each `save_every` epochs and at the end; `resume` one to continue from; `best` one for the best epoch by
-    `metric`, such as `"accuracy:max"`; `patience` ends the training after that many epochs without a better one; `log`
-    names a folder for the metrics. `engine`, `backend`, `device` and `threads` are as for `Program.session`. With
-    `on_disk`, data in files that is larger than the memory is read in pieces, with the same bits.
+    `node` is the node to train (by default `train`), and `evaluate` the node that runs after each epoch (by default
+    `infer`, if the program has it; `False`: none). `set` has its static parameters, `batch` is the number of stacked
+    windows (by default 32 if the node has a dimension `batch`), `epochs` the total number of epochs, `seed` the seed of
+    initial values, split and shuffling. `test` and `validate` are the windows to keep: a share below 1.0 or a count,
+    drawn by the seed, or `"last:0.2"` and `"last:297"` for the last ones in the order of the data; `validate` may be
+    other data. `save` names a checkpoint, which is written every `save_every` epochs and at the end; `resume` names a
+    checkpoint to continue from, and `best` one for the best epoch by `metric`, such as `"accuracy:max"`. `patience`
+    ends the training after this many epochs without a better one. `log` names a folder for the metrics. `engine`,
+    `backend`, `device` and `threads` are as for `Program.session`. With `on_disk`, data in files larger than memory is
+    read in pieces, with the same bits.
 
-    `columns` says which columns of files feed an input: `{"x": ["open", "close"], "y": "label"}`, or `"p0..p63"` for
-    those from one to another; `"hour(date),load"` reads what dates say. `table` says how tables in text are written: `separator`, `decimal`, `thousands`,
-    `missing`, `header`, `comment`, and `format` the format of all files. A column of texts names the classes of an
-    integer input, sorted, or as `classes` says: `{"y": ["cat", "dog"]}`. `fill` puts a value where there is none, or
-    NaN: `{"x": "mean"}` or `{"x": 0}`. `standardise` names inputs that are brought to the mean 0 and the standard
-    deviation 1. Means and deviations are those of the windows that are trained on. States and checkpoints hold all of
-    this, and `infer` does the same with its data.
+    `columns` has the columns of files for each input: `{"x": ["open", "close"], "y": "label"}`, or `"p0..p63"` for a
+    range of columns; `"hour(date),load"` reads the hour of dates. `table` describes tables in text: `separator`,
+    `decimal`, `thousands`, `missing`, `header`, `comment`; and `format` is the format of all files. A column of texts
+    names the classes of an integer input, sorted, or in the order of `classes`: `{"y": ["cat", "dog"]}`. `fill` has the
+    values for gaps and NaN: `{"x": "mean"}` or `{"x": 0}`. `standardise` names inputs that are scaled to mean 0 and
+    standard deviation 1. Means and deviations are those of the windows that are trained on. States and checkpoints
+    record all of this, and `infer` prepares its data in the same way.
 
-    The rows of a long table are cycles, and become windows: `window` rows each, one every `stride` rows; `group` names a
-    column whose groups share no window, `time` the column of times (dates or numbers), in which a larger gap than `gap`
-    (`"1h"`, or a number) ends a series; `end` names a column that is true in the last row of each window. `rest` is
-    `"keep"` or `"drop"`: what happens to the rows after the last whole window. With `group`, `test` and `validate` keep
-    whole groups, or `"last:.."` windows of each. `shuffle` is `True` by default, unless such windows are trained on and
-    states continue from one to the next.
+    The rows of a long table are cycles, and become windows: a window of `window` rows starts every `stride` rows.
+    `group` names a column whose groups share no window. `time` names the column of times (dates or numbers), in which a
+    gap larger than `gap` (`"1h"`, or a number) ends a series. `end` names a column that is true in the last row of each
+    window. `rest` decides whether to `"keep"` the rows after the last whole window as a shorter window, or to `"drop"`
+    them. With `group`, `test` and `validate` keep whole groups, or `"last:.."` windows of each group. `shuffle` is
+    `True` by default, unless such windows are trained on and states continue from one to the next.
 
-    `on_epoch` is called with each `Epoch`, `on_batch` with a `Batch` after each batch of windows; an exception in them
-    ends the loop that asks for epochs, and `close` the training. Failures are raised as `Error` where the next epoch is
-    asked for.
+    `on_epoch` is called with each `Epoch`, `on_batch` with a `Batch` after each batch of windows. An exception in them
+    ends the loop over the epochs; `close` ends the training. Failures are raised as `Error` when the next epoch is
+    requested.
 
     >>> import numpy as np
     >>> program = '''
@@ -364,23 +365,23 @@ def train(
 
 @dataclass(frozen=True)
 class Confusion:
-    """How often one class was taken for another."""
+    """A confusion matrix: how often one class was taken for another."""
 
     label: str
-    """The input or output that says which class is right."""
+    """The input or output with the correct class."""
     found: str
-    """The output that has the class that was found, or a score for each."""
+    """The output with the predicted class, or a score for each class."""
     counts: np.ndarray[Any, Any] = field(repr=False)
-    """For each class that is right (rows), how often each class was found (columns)."""
+    """For each correct class (rows), how often each class was predicted (columns)."""
     names: tuple[str, ...]
     """The names of the classes in the order of their numbers, if the data has names."""
     others: int
-    """How often one of both was no class that is counted."""
+    """How often the correct or the predicted class was not counted."""
     _text: str = field(default="", repr=False)
 
     @property
     def accuracy(self) -> float:
-        """The share of classes that were found right."""
+        """The share of correct predictions."""
         return float(np.trace(self.counts)) / max(int(self.counts.sum()) + self.others, 1)
 
     def __str__(self) -> str:
@@ -392,23 +393,24 @@ class Confusion:
 
 @dataclass(frozen=True)
 class Inferred:
-    """What inference gave."""
+    """The result of inference."""
 
     split: str
-    """Which windows were run: `test`, `train`, `validation` or `all`."""
+    """The windows that were run: `test`, `train`, `validation` or `all`."""
     windows: int
-    """How many."""
+    """The number of windows."""
     metrics: dict[str, float]
     """Averages of the scalar outputs."""
     outputs: dict[str, np.ndarray[Any, Any]] | None = field(repr=False)
-    """The outputs, one row a window: `[windows, ..]`, or `[windows, cycles, ..]` where there are several a window;
-    masked where absent. `window` has the numbers of the windows in the data, and `row` the rows of windows that were cut
-    from a table, by cycle; -1 after the end of a shorter window. Integers stay integers; `names` has their names."""
+    """The outputs, one row per window: `[windows, ..]`, or `[windows, cycles, ..]` if there are several values per
+    window; masked where absent. `window` has the numbers of the windows in the data. For windows that were cut from a
+    table, `row` has the row of each cycle, and -1 after the end of a shorter window. Integers stay integers; `names`
+    has their names."""
     names: dict[str, tuple[str, ...]] = field(default_factory=dict, repr=False)
     """The names of the values of inputs and outputs, in the order of their numbers: the cases of an enumeration, or the
     classes of texts in the data. `np.array(found.names["y"])[found.outputs["y"]]` is an array of them."""
     confusion: Confusion | None = field(default=None, repr=False)
-    """The confusion matrix, if one was asked for."""
+    """The confusion matrix, if it was requested."""
 
 
 def infer(
@@ -441,15 +443,14 @@ def infer(
     threads: int | None = None,
     name: str | None = None,
 ) -> Inferred:
-    """Runs a node over windows of data with what was learned, as `rml infer` does.
+    """Runs a node over windows of data with learned parameters, as `rml infer` does.
 
-    `params` are states by path, such as those of `Epoch.states`, or the path of a checkpoint, which also knows the
-    settings and windows of its training. `split` says which windows: `"test"`, `"train"`, `"validation"`, `"all"`; by
-    default the test windows if the data is that of the checkpoint, else all. With `outputs`, the outputs are kept.
-    With `confusion`, the classes are counted that were found and that are right: of an integer input and its scores,
-    or of a pair of names, `("y", "logits")`.
-    States other than parameters continue from where training stopped, unless `fresh`. `data` and the other keywords are
-    as for `train`; what a window is, the checkpoint says as far as they do not.
+    `params` are states by path, such as those of `Epoch.states`, or the path of a checkpoint, which also has the
+    settings and windows of its training. `split` selects the windows: `"test"`, `"train"`, `"validation"`, `"all"`; by
+    default the test windows if the data is that of the checkpoint, or else all. With `outputs`, the outputs are kept.
+    With `confusion`, a confusion matrix is computed: of the only integer input with scores, or of a pair of names,
+    `("y", "logits")`. States other than parameters continue from the end of the training, unless `fresh` is set. `data`
+    and the other keywords are as for `train`; without keywords for windows, the settings of the checkpoint apply.
     """
     where, text = _where(source, name)
     if on_disk:

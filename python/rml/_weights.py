@@ -21,7 +21,7 @@ def load(path: Path) -> States:
 
 
 def save(path: Path, states: Mapping[str, Any]) -> None:
-    """Writes states to a checkpoint, a safetensors file, in one step. Arrays keep their precision: programs take
+    """Writes states to a checkpoint, a safetensors file, in one step. Arrays keep their precision: programs require
     `float32` unless they run in double precision.
 
     >>> import numpy as np, tempfile, os
@@ -39,7 +39,7 @@ def import_weights(
     """The parameters of a program, by path, made from the tensors of another library.
 
     `weights` is a dict of arrays, such as the `state_dict()` of a PyTorch module, or a file of tensors (`.safetensors`,
-    `.npz`). `mapping` says which tensor belongs to which parameter, as `docs/weights.md` describes: a `pathlib.Path`, a
+    `.npz`). `mapping` maps tensors to parameters, as `docs/weights.md` describes: a `pathlib.Path`, a
     `str` that ends with `.toml`, or the text itself.
 
     >>> import numpy as np, rml
@@ -59,8 +59,8 @@ def export_weights(
     *,
     like: Mapping[str, Any] | Path | None = None,
 ) -> dict[str, np.ndarray[Any, Any]]:
-    """The way back of `import_weights`: the tensors of another library by name. What is no parameter is taken from
-    `like`, tensors of the same network there; without it, left out."""
+    """The inverse of `import_weights`: the tensors of another library by name. Tensors that are no parameters are taken
+    from `like`, tensors of the same network in that library; without it, they are left out."""
     given = _states(params)
     return _native.export_weights(program._native, given, _mapping(mapping), None if like is None else _tensors(like))
 

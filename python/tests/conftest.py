@@ -1,4 +1,4 @@
-"""What tests share: where the repository is, the command of the same build, PyTorch."""
+"""Shared fixtures: the folder of the repository, the command of the same build, PyTorch."""
 
 import os
 import subprocess
@@ -37,6 +37,6 @@ def torch():
     folder = os.environ.get("RML_TORCH")
     if folder is not None and folder not in sys.path:
         sys.path.append(folder)
-        # this wheel is linked with CUDA's libraries; those that are not there are not searched for before they are called
+        # this wheel is linked with CUDA's libraries; missing ones are searched for only when they are called
         sys.setdlopenflags(os.RTLD_LAZY)
     return pytest.importorskip("torch", reason="RML_TORCH does not name a folder with PyTorch")

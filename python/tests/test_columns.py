@@ -115,7 +115,7 @@ def test_chronograms():
 
 @pytest.mark.skipif(os.name != "posix", reason="signals are those of POSIX")
 def test_other_threads_run_while_a_program_computes():
-    """A thread ends a computation that would take minutes. It runs only when the computation gives the interpreter's lock away."""
+    """A thread ends a computation that would take minutes. It runs only if the computation releases the interpreter's lock."""
     program = rml.compile("import std.layers;  node net(x: num [1, 8]) -> (o)  o = sum(lstm(256, x));")
     x, begins = np.ones((500_000, 1, 8), np.float32), threading.Event()
 
@@ -128,7 +128,7 @@ def test_other_threads_run_while_a_program_computes():
     thread = threading.Thread(target=end)
     thread.start()
     try:
-        # No thread takes the lock from another one.
+        # Threads do not take the lock from each other.
         sys.setswitchinterval(1000.0)
         with pytest.raises(KeyboardInterrupt):
             begins.set()

@@ -18,7 +18,7 @@ def test_examples_run(page, tmp_path, monkeypatch):
     for block in blocks:
         exec(compile(block, page, "exec"), names)
         for line in block.splitlines():
-            # what an expression is said to be
+            # the value in the comment after an expression
             value, _, said = line.partition("  # ")
             if said.startswith("array("):
                 assert repr(eval(value, names)) == said.strip() or "step(" in value, line

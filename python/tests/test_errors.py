@@ -1,4 +1,4 @@
-"""What is refused, and what the refusal says."""
+"""Refused programs and requests, and their messages."""
 
 import numpy as np
 import pytest

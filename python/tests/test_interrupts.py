@@ -1,4 +1,4 @@
-"""Ctrl-C while something long is computed: it ends, and what it ran on can be used afterwards."""
+"""Ctrl-C during a long computation: the computation ends, and its objects can be used afterwards."""
 
 import os
 import subprocess
@@ -6,8 +6,7 @@ import sys
 
 import pytest
 
-# A thread stands for the key. It runs when the call that is made next gives the interpreter's lock away, to compute. Each call takes minutes
-# if nothing ends it.
+# A thread simulates the key press. It runs when the next call releases the interpreter's lock to compute. Each call would take minutes.
 SCRIPT = """
 import os, signal, sys, threading
 import numpy as np

@@ -48,7 +48,7 @@ def test_learning_in_an_environment_made_of_python():
         chance = float(session.step(p=0.0, g=g)["o"])
         arm = rng.random() < chance
         reward = 1.0 if arm else -1.0
-        # the gradient of the log-probability of what was done, by the chance
+        # the gradient of the log-probability of the action, by the chance
         g = 0.05 * reward * (1 / max(chance, 0.05) if arm else -1 / max(1 - chance, 0.05))
     assert chance > 0.9
 

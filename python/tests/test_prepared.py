@@ -1,4 +1,4 @@
-"""Data as it is found: words for classes, gaps, inputs of different scales."""
+"""Raw data: words for classes, gaps, inputs of different scales."""
 
 import gzip
 import warnings
@@ -54,7 +54,7 @@ def test_a_training_has_the_bits_of_the_command(table, command, tmp_path):
     report = rml.train(tmp_path / "net.rml", table, epochs=3, columns=COLUMNS, save=ours, **ASKED).run()
     theirs = rml.load(tmp_path / "theirs.safetensors")
     assert all(theirs[key].tobytes() == report.states[key].tobytes() for key in theirs)
-    # A checkpoint and states say how data is read and prepared.
+    # A checkpoint and states record how data is read and prepared.
     by_file = rml.infer(NET, table, params=ours, split="all")
     by_states = rml.infer(NET, table, params=report.states)
     assert by_file.windows == 40 and (by_file.outputs["logits"] == by_states.outputs["logits"]).all()

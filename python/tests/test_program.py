@@ -1,4 +1,4 @@
-"""What is known about programs."""
+"""The facts about programs."""
 
 import rml
 

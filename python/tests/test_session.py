@@ -1,4 +1,4 @@
-"""Programs run cycle by cycle, against what NumPy computes."""
+"""Programs run cycle by cycle, compared with NumPy."""
 
 import threading
 
