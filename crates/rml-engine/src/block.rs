@@ -1,27 +1,26 @@
-//! Inputs and outputs of a run: one cycle as a row of entries, several as a block of columns.
+//! Inputs and outputs of a run: one cycle as a row of entries, or several cycles as a block of columns.
 //!
-//! A column holds the values of one variable over the cycles of a block in one contiguous tensor. So data that is
-//! already contiguous, or is on a device, reaches an engine that computes whole windows without being split into
-//! cycles.
+//! A column stores the values of one variable over the cycles of a block in one contiguous tensor. If data is already
+//! contiguous or on a device, an engine that computes whole windows receives it without a split into cycles.
 
 use rml_backend::{Failure, Held};
 use rml_ir::{Data, Shape, Value};
 
 use crate::status::{Input, Status};
 
-/// In which cycles of a block a variable is present.
+/// The cycles of a block in which a variable is present.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Present {
-    /// In all of them.
+    /// All cycles.
     Always,
-    /// In none of them.
+    /// No cycle.
     Never,
-    /// In those that are marked; there is one mark for each cycle.
+    /// The marked cycles; there is one mark for each cycle.
     In(Vec<bool>),
 }
 
 impl Present {
-    /// Whether it is present in cycle `t` of the block.
+    /// Whether the variable is present in cycle `t` of the block.
     pub fn at(&self, t: usize) -> bool {
         match self {
             Present::Always => true,
@@ -30,7 +29,7 @@ impl Present {
         }
     }
 
-    /// The number of cycles in which it is present, out of that many.
+    /// The number of cycles in which the variable is present, for a block of `cycles` cycles.
     pub fn count(&self, cycles: usize) -> usize {
         match self {
             Present::Always => cycles,
@@ -65,32 +64,32 @@ impl Column {
         Self { present: Present::Never, on_demand: false, values: None }
     }
 
-    /// A variable that is present in these cycles. Its values are of shape `[n, ..]`: a row for each cycle in which it
-    /// is present, in order, and none for the others.
+    /// A variable that is present in the given cycles. Its values are of shape `[n, ..]`: one row for each cycle in
+    /// which it is present, in order.
     pub fn new(present: Present, values: impl Into<Held>) -> Self {
         let values = (present != Present::Never).then(|| values.into());
         Self { present, on_demand: false, values }
     }
 
-    /// A variable whose presence is decided by the program. In the cycles given, a value is offered, which is used if
-    /// the program finds the variable present. In all other cycles it is absent.
+    /// Makes the program decide the presence of the variable. In the cycles given, the column offers a value, which is
+    /// used if the program finds the variable present. In all other cycles the variable is absent.
     #[must_use]
     pub fn on_demand(mut self) -> Self {
         self.on_demand = true;
         self
     }
 
-    /// In which cycles it is present, or, if the program decides that, may be present.
+    /// The cycles in which the variable is present, or may be present if the program decides.
     pub fn present(&self) -> &Present {
         &self.present
     }
 
-    /// Whether the program decides where it is present.
+    /// Whether the program decides the presence of the variable.
     pub fn is_on_demand(&self) -> bool {
         self.on_demand
     }
 
-    /// The values, of shape `[n, ..]`; `None` if it is absent throughout.
+    /// The values, of shape `[n, ..]`; `None` if the variable is absent in all cycles.
     pub fn values(&self) -> Option<&Held> {
         self.values.as_ref()
     }
@@ -108,7 +107,7 @@ impl Column {
     }
 }
 
-/// Several cycles, a column for each input or output of a program, in order.
+/// Several cycles: one column for each input or output of a program, in order.
 #[derive(Clone, Debug)]
 pub struct Block {
     cycles: usize,
@@ -116,17 +115,17 @@ pub struct Block {
 }
 
 impl Block {
-    /// A block of that many cycles.
+    /// A block of `cycles` cycles.
     ///
     /// # Panics
-    /// If a column does not have a mark for each cycle, or a row of values for each cycle in which its variable is
+    /// A column does not have one mark for each cycle, or not one row of values for each cycle in which its variable is
     /// present.
     pub fn new(cycles: usize, columns: Vec<Column>) -> Self {
         assert!(columns.iter().all(|c| c.fits(cycles)), "columns fit the cycles of their block");
         Self { cycles, columns }
     }
 
-    /// How many cycles.
+    /// The number of cycles.
     pub fn cycles(&self) -> usize {
         self.cycles
     }
@@ -136,10 +135,10 @@ impl Block {
         &self.columns
     }
 
-    /// The cycles one by one, for an engine that runs one at a time.
+    /// The cycles one by one, for an engine that runs one cycle at a time.
     ///
     /// # Errors
-    /// If a column cannot be copied from its device.
+    /// A column cannot be copied from its device.
     pub fn rows(&self) -> Result<Rows<'_>, Failure> {
         let cells = |column| Ok(Cells { column, values: Column::to_host(column)?, taken: 0 });
         Ok(Rows {
@@ -158,7 +157,7 @@ pub struct Rows<'a> {
     cells: Vec<Cells<'a>>,
 }
 
-/// The cells of a column that are still to come.
+/// The remaining cells of a column.
 #[derive(Debug)]
 struct Cells<'a> {
     column: &'a Column,
@@ -175,7 +174,7 @@ impl Cells<'_> {
 }
 
 impl Rows<'_> {
-    /// Puts the next cycle into `row`, an entry for each column; `false` if there is none.
+    /// Puts the next cycle into `row`, one entry for each column; returns `false` if no cycle remains.
     pub fn next_inputs(&mut self, row: &mut Vec<Input>) -> bool {
         row.clear();
         let t = self.at;
@@ -225,14 +224,14 @@ fn row(values: &Value, i: usize) -> Value {
 /// The inputs of a run.
 #[derive(Clone, Copy, Debug)]
 pub enum Inputs<'a> {
-    /// One cycle: an entry for each input of the program, in order.
+    /// One cycle: one entry for each input of the program, in order.
     Cycle(&'a [Input]),
-    /// Several cycles: a column for each input of the program, in order.
+    /// Several cycles: one column for each input of the program, in order.
     Block(&'a Block),
 }
 
 impl Inputs<'_> {
-    /// How many cycles.
+    /// The number of cycles.
     pub fn cycles(&self) -> usize {
         match self {
             Inputs::Cycle(_) => 1,
@@ -244,29 +243,29 @@ impl Inputs<'_> {
 /// The outputs of one cycle.
 #[derive(Clone, Debug)]
 pub struct Row {
-    /// Which cycle.
+    /// The number of the cycle.
     pub cycle: u64,
-    /// The statuses of the program's outputs, in their order. Absent or a value, except in rows that are returned after
-    /// the end.
+    /// The statuses of the program's outputs, in their order. Each status is absent or a value; only rows that are
+    /// returned after the end may contain others.
     pub values: Vec<Status>,
 }
 
-/// Outputs that are known.
+/// Known outputs.
 #[derive(Clone, Debug)]
 pub enum Outputs {
-    /// Those of one cycle.
+    /// The outputs of one cycle.
     Cycle(Row),
-    /// Those of several cycles, a column for each output of the program, in order. Every cell is known.
+    /// The outputs of several cycles, one column for each output of the program, in order. Every cell is known.
     Block {
-        /// The first of the cycles.
+        /// The number of the first cycle.
         first: u64,
-        /// The cycles.
+        /// The outputs of the cycles.
         block: Block,
     },
 }
 
 impl Outputs {
-    /// How many cycles.
+    /// The number of cycles.
     pub fn cycles(&self) -> usize {
         match self {
             Outputs::Cycle(_) => 1,
@@ -274,11 +273,11 @@ impl Outputs {
         }
     }
 
-    /// Calls `f` with each value of the output at that position, in the order of cycles, and with the place of its
-    /// cycle among these.
+    /// Calls `f` with each value of output number `output`, in the order of cycles. The first argument of `f` is the
+    /// position of the value's cycle among these cycles.
     ///
     /// # Errors
-    /// If the values cannot be copied from their device.
+    /// The values cannot be copied from their device.
     pub fn for_each_value(&self, output: usize, mut f: impl FnMut(usize, &Value)) -> Result<(), Failure> {
         match self {
             Outputs::Cycle(row) => {
@@ -302,7 +301,7 @@ impl Outputs {
     /// Appends the outputs to `rows`, one row for each cycle.
     ///
     /// # Errors
-    /// If the values cannot be copied from their device.
+    /// The values cannot be copied from their device.
     pub fn append_to(self, rows: &mut Vec<Row>) -> Result<(), Failure> {
         match self {
             Outputs::Cycle(row) => rows.push(row),

@@ -1,4 +1,4 @@
-//! Why an engine does not run a program.
+//! Reasons why an engine declines a program.
 
 use std::fmt;
 
@@ -6,21 +6,21 @@ use rml_base::codes::backend::ENGINE_DECLINES;
 use rml_base::memory::Shortage;
 use rml_base::{Diagnostic, Span};
 
-/// The kinds of reasons for which an engine declines.
+/// The kinds of reasons for which an engine declines a program.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Reason {
-    /// It runs no program for that use. For example, a plan of windows cannot record every variable.
+    /// The engine runs no program for this use. For example, a plan of windows cannot record every variable.
     Use,
     /// The order in which values are computed depends on data in a way that the engine cannot schedule.
     Schedule,
-    /// There is an operator or a type that it cannot compute.
+    /// The engine cannot compute an operator or a type of the program.
     Operator,
-    /// The device does not exist, or has no memory for the program.
+    /// The device does not exist, or has too little memory for the program.
     Device,
 }
 
 impl Reason {
-    /// Its name, for tables and tests.
+    /// The name of the kind, for tables and tests.
     pub fn name(self) -> &'static str {
         match self {
             Reason::Use => "use",
@@ -37,47 +37,47 @@ impl fmt::Display for Reason {
     }
 }
 
-/// An engine does not run a program.
+/// The answer of an engine that does not run a program.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Declined {
     /// The kind of reason.
     pub reason: Reason,
-    /// The place in the source that it is about, if there is one.
+    /// The place in the source that causes the decline, if there is one.
     pub span: Option<Span>,
     /// The reason, in one sentence without a full stop.
     pub text: String,
-    /// A form of the program, or another way to run it, that this engine does not decline.
+    /// A form of the program, or another way to run it, that this engine accepts.
     pub help: Option<String>,
-    /// The memory that is lacking, if that is the reason.
+    /// The missing memory, if that is the reason.
     pub shortage: Option<Shortage>,
 }
 
 impl Declined {
-    /// A decline for that reason.
+    /// A decline for the given reason.
     pub fn new(reason: Reason, text: impl Into<String>) -> Self {
         Self { reason, span: None, text: text.into(), help: None, shortage: None }
     }
 
-    /// A decline for want of memory; `what` needs the bytes, as in "one tick of its windows".
+    /// A decline for lack of memory; `what` names what needs the memory, such as "one tick of its windows".
     pub fn short(what: &str, shortage: Shortage) -> Self {
         Self { shortage: Some(shortage), ..Self::new(Reason::Device, what) }
     }
 
-    /// The same with a place in the source.
+    /// Adds a place in the source.
     #[must_use]
     pub fn at(mut self, span: Span) -> Self {
         self.span = Some(span);
         self
     }
 
-    /// The same with a way out.
+    /// Adds help.
     #[must_use]
     pub fn help(mut self, help: impl Into<String>) -> Self {
         self.help = Some(help.into());
         self
     }
 
-    /// The error that is reported if no other engine can be asked; `engine` is the name of the one that declined.
+    /// The error that is reported if no other engine is available; `engine` is the name of the one that declined.
     pub fn diagnostic(&self, engine: &str) -> Diagnostic {
         if let Some(shortage) = &self.shortage {
             return shortage.diagnostic(&self.text);

@@ -1,20 +1,21 @@
 //! Exact errors for fast engines: a suspect block is run again by a reference engine.
 //!
 //! A fast engine computes a whole window, ahead and in another order, on a device that may wrap an integer or clamp a
-//! position. It can tell that something *may* have gone wrong, but not in which cycle and equation, nor which outputs
-//! were known by then. So it reports only that a block is suspect, and how many of its cycles were done before that.
-//! [`Exact`] then feeds the remaining cycles to a reference engine, from the states after the last cycle that was done.
-//! The caller gets what the reference says: its diagnostics, and the outputs that were known before the error. A
-//! suspicion that turns out to be unfounded costs time; it never gives a wrong result.
+//! position. It can detect that an error *may* have occurred, but not the cycle, the equation or the outputs that were
+//! known by then. So it reports only that a block is suspect, and how many of its cycles were done before. [`Exact`]
+//! then feeds the remaining cycles to a reference engine, from the states after the last cycle that was done. The
+//! caller gets the reference's diagnostics and the outputs that were known before the error. An unfounded suspicion
+//! costs time; it never gives a wrong result.
 //!
 //! - **E1** Cycles are done in order. When a cycle is done, all its outputs are known and the states are those after
-//!   it. If a block ends inside a window, the cycles after the last one that is done stay open, and the engine
-//!   continues with them in the next block.
-//! - **E2** An engine may suspect too much, never too little. It has to suspect a synchronisation error, an input that
-//!   contradicts its clock (ENV-3), an integer that does not fit, a position outside its axis, and a lack of memory.
-//! - **E3** A suspect block changes no state. An engine writes its states when a window has been computed, or keeps
-//!   what it overwrites, so no copy of the states is made before a block. The reference receives them only when
-//!   something is suspect.
+//!   it. If a block ends inside a window, the cycles after the last done cycle stay open, and the engine continues with
+//!   them in the next block.
+//! - **E2** An engine may suspect too many blocks, never too few. It has to suspect a synchronisation error, an input
+//!   that contradicts its clock (ENV-3), an integer that does not fit, a position outside its axis, and a lack of
+//!   memory.
+//! - **E3** A suspect block changes no state. An engine writes its states after it has computed a window, or keeps the
+//!   values that it overwrites, so the states are not copied before each block. The reference receives the states only
+//!   when a block is suspect.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -31,44 +32,44 @@ use crate::run::{End, Engine, Feeding, Run, Undetermined, Usage, Use, trace_ende
 use crate::states::{Snapshot, States};
 use crate::status::Input;
 
-/// An engine that computes whole blocks, and reports errors only as a suspicion.
+/// An engine that computes whole blocks and reports an error only as a suspicion.
 pub trait Fast: fmt::Debug + Send {
-    /// Runs a block from the current states, together with the cycles that are open. The caller has checked that the
-    /// inputs have their declared types, and nothing else. `first` is the number of the first cycle that is not done.
+    /// Runs a block from the current states, together with the open cycles. The caller has checked only that the
+    /// inputs have their declared types. `first` is the number of the first cycle that is not done.
     ///
     /// # Errors
-    /// If its device fails, which ends the run.
+    /// Its device fails; this ends the run.
     fn run(&mut self, first: u64, inputs: Inputs<'_>) -> Result<Verdict, Diagnostic>;
 
-    /// Discards the cycles that are open. The default is for engines that never leave one open.
+    /// Discards the open cycles. The default is for engines that never keep a cycle open.
     fn forget(&mut self) {}
 
-    /// As [`Run::states`]: the states before the cycles that are open.
+    /// The states before the open cycles; see [`Run::states`].
     ///
     /// # Errors
-    /// If its device fails.
+    /// Its device fails.
     fn states(&self) -> Result<States, Diagnostic>;
 
-    /// As [`Run::set_states`].
+    /// See [`Run::set_states`].
     ///
     /// # Errors
-    /// As [`Run::set_states`].
+    /// The same as for [`Run::set_states`].
     fn set_states(&mut self, states: &States) -> Result<(), Diagnostic>;
 
-    /// As [`Run::snapshot`], before the cycles that are open. The default is for engines whose windows have all ended
-    /// there.
+    /// The snapshot before the open cycles; see [`Run::snapshot`]. The default is for engines whose windows have all
+    /// ended before these cycles.
     ///
     /// # Errors
-    /// If its device fails.
+    /// Its device fails.
     fn snapshot(&self) -> Result<Snapshot, Diagnostic> {
         Ok(self.states()?.into())
     }
 
-    /// As [`Run::set_snapshot`]; `false` if it cannot continue from there, and has changed nothing. The default is for
-    /// engines that begin where no window is open.
+    /// See [`Run::set_snapshot`]. Returns `false`, without any change, if the engine cannot continue from the snapshot.
+    /// The default is for engines that can begin only where no window is open.
     ///
     /// # Errors
-    /// As [`Run::set_states`].
+    /// The same as for [`Run::set_states`].
     fn set_snapshot(&mut self, snapshot: &Snapshot) -> Result<bool, Diagnostic> {
         let begins = snapshot.delays.is_empty();
         if begins {
@@ -77,19 +78,19 @@ pub trait Fast: fmt::Debug + Send {
         Ok(begins)
     }
 
-    /// As [`Run::usage`].
+    /// See [`Run::usage`].
     fn usage(&self) -> Usage;
 }
 
 /// The result of a block.
 #[derive(Debug)]
 pub enum Verdict {
-    /// All its cycles are done (E1), and those that were open before it.
+    /// All cycles of the block are done (E1), and so are the cycles that were open before it.
     Done(Outputs),
-    /// The cycles of these outputs are done (none without outputs), and the others are open.
+    /// The cycles of these outputs are done, or no cycle if there are none. The others are open.
     Open(Option<Outputs>),
-    /// Something may have gone wrong (E2). The cycles of these outputs are done (none without outputs), and none is
-    /// open.
+    /// An error may have occurred (E2). The cycles of these outputs are done, or no cycle if there are none. The engine
+    /// keeps no cycle open.
     Suspect(Option<Outputs>),
 }
 
@@ -98,7 +99,7 @@ impl Verdict {
     pub const SUSPECT: Self = Self::Suspect(None);
 }
 
-/// A run of a fast engine that has the errors of a reference engine.
+/// A run of a fast engine that reports errors as a reference engine does.
 #[derive(Debug)]
 pub struct Exact<F> {
     fast: F,
@@ -106,21 +107,21 @@ pub struct Exact<F> {
     program: Arc<Drawn>,
     wish: Use,
     cycles: u64,
-    /// The first cycle whose outputs were not fetched. It is after the next cycle to be fed if cycles were taken
-    /// back.
+    /// The first cycle whose outputs were not fetched. After cycles were taken back, it may be later than the next
+    /// cycle to feed.
     unfetched: u64,
     outputs: VecDeque<Outputs>,
-    /// The inputs of the cycles that the fast engine has open.
+    /// The inputs of the fast engine's open cycles.
     open: Kept,
-    /// The reference's run, which replaces the fast engine from a suspect block on until no cycle is open.
+    /// The reference's run. It replaces the fast engine from a suspect block on, until no cycle is open.
     stand_in: Option<Box<dyn Run>>,
-    /// Why the fast engine's device failed.
+    /// The reason why the fast engine's device failed.
     failed: Option<Diagnostic>,
     ended: bool,
 }
 
 impl<F: Fast> Exact<F> {
-    /// Wraps an engine that has opened `program` for `wish`, without a record. `reference` has to be able to run every
+    /// Wraps an engine that has opened `program` for `wish`, without a record. `reference` must be able to run every
     /// program.
     pub fn new(fast: F, reference: Arc<dyn Engine>, program: Arc<Drawn>, wish: Use) -> Self {
         let (outputs, cycles, unfetched) = (VecDeque::new(), wish.first, wish.first);
@@ -153,7 +154,7 @@ impl<F: Fast> Exact<F> {
         }
     }
 
-    /// Runs a block on the fast engine. Returns whether the reference has to take over.
+    /// Runs a block on the fast engine. Returns whether the reference must take over.
     fn try_fast(&mut self, inputs: Inputs<'_>) -> Result<bool, Diagnostic> {
         let (fits, open) = (fits(&self.program, inputs), self.open.cycles());
         let first = self.cycles - open as u64;
@@ -193,7 +194,7 @@ impl<F: Fast> Exact<F> {
         }
     }
 
-    /// A run of the reference, in the states before the cycles that are open.
+    /// A run of the reference in the states before the open cycles.
     fn reference(&self) -> Result<Box<dyn Run>, Diagnostic> {
         let wish = Use { first: self.cycles - self.open.cycles() as u64, ..self.wish.clone() };
         let mut run =
@@ -214,7 +215,8 @@ impl<F: Fast> Exact<F> {
         fed.map_err(called)
     }
 
-    /// A run of the reference that was fed the cycles that are open, if there are any: it can say what they wait for.
+    /// A run of the reference that received the open cycles, if there are any. It can explain what these cycles wait
+    /// for.
     fn opinion(&self) -> Result<Option<Box<dyn Run>>, Diagnostic> {
         if self.open.cycles() == 0 {
             return Ok(None);
@@ -224,7 +226,7 @@ impl<F: Fast> Exact<F> {
         Ok(Some(run))
     }
 
-    /// Feeds the reference, and returns to the fast engine once no cycle is open.
+    /// Feeds the reference. The fast engine continues once no cycle is open.
     fn feed_reference(&mut self, inputs: Inputs<'_>) -> Result<(), Diagnostic> {
         let Some(run) = &mut self.stand_in else { return Ok(()) };
         let fed = run.feed(inputs);
@@ -234,7 +236,7 @@ impl<F: Fast> Exact<F> {
     }
 
     fn go_back(&mut self) -> Result<(), Diagnostic> {
-        // The reference stays while a window is open, and while it repeats cycles whose outputs were fetched before.
+        // The reference stays while a cycle is open and while it repeats cycles whose outputs were fetched before.
         let complete = |run: &&mut Box<dyn Run>| run.open_cycles() == 0 && self.unfetched <= run.cycles();
         let Some(run) = self.stand_in.as_mut().filter(complete) else { return Ok(()) };
         if let Ok(snapshot) = run.snapshot()
@@ -311,7 +313,7 @@ impl<F: Fast> Run for Exact<F> {
         match (&self.failed, &self.stand_in) {
             (Some(why), _) => Err(why.clone()),
             (None, Some(run)) => run.states(),
-            // The reference knows why the states of cycles that are open, or of windows that are, cannot be told.
+            // The reference can explain why the states of open cycles or of open windows are not known.
             (None, None) => match self.opinion()? {
                 Some(run) => run.states(),
                 None if self.fast.snapshot()?.delays.is_empty() => self.fast.states(),
@@ -372,7 +374,7 @@ impl<F: Fast> Run for Exact<F> {
         self.failed.is_some() || self.stand_in.as_ref().is_some_and(|run| run.has_failed())
     }
 
-    /// A device that has failed stays failed.
+    /// Takes back the open cycles. A device failure is permanent.
     fn take_back(&mut self) -> u64 {
         if let Some(run) = &mut self.stand_in {
             self.cycles = run.take_back();
@@ -390,8 +392,7 @@ impl<F: Fast> Run for Exact<F> {
     }
 }
 
-/// The states for another engine, which may run on another device.
-/// Says why the reference ran where memory was short: a faster engine may do with less.
+/// Adds to an error for lack of memory why the reference ran: a faster engine may need less memory.
 fn called(why: Diagnostic) -> Diagnostic {
     if why.code == MEMORY_LIMIT {
         why.note("the simulator ran here and keeps more values: a faster engine met an error, or does not run this program")
@@ -400,6 +401,7 @@ fn called(why: Diagnostic) -> Diagnostic {
     }
 }
 
+/// The states for another engine, which may run on another device.
 fn on_host(states: &States) -> Result<States, Diagnostic> {
     Ok(states.to_host()?.into_iter().collect())
 }

@@ -8,7 +8,7 @@ use rml_ir::flat::Drawn;
 use crate::declined::Declined;
 use crate::run::{Engine, Run, Use};
 
-/// Several engines, in the order in which they are asked: the first one that does not decline runs the program.
+/// Several engines, in the order in which they are asked: the first one that accepts the program runs it.
 #[derive(Clone, Debug)]
 pub struct FirstOf {
     preferred: Vec<Arc<dyn Engine>>,
@@ -23,7 +23,7 @@ impl FirstOf {
 }
 
 impl Engine for FirstOf {
-    /// The name of the last engine, because its reason is the one that is reported.
+    /// The name of the last engine, because the reason that is reported is from this engine.
     fn name(&self) -> &str {
         self.last.name()
     }
@@ -38,7 +38,7 @@ impl Engine for FirstOf {
         self.last.open(program, wish)
     }
 
-    /// That of the engine that has compiled most: they may share a backend.
+    /// The value of the engine that has compiled most: the engines may share a backend.
     fn compiled(&self) -> Compiled {
         let all = self.preferred.iter().chain([&self.last]).map(|engine| engine.compiled());
         all.max_by_key(|compiled| compiled.programs + compiled.loaded).unwrap_or_default()

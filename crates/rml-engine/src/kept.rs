@@ -8,11 +8,11 @@ use crate::block::{Block, Inputs};
 use crate::run::Run;
 use crate::status::Input;
 
-/// The inputs of the cycles that are open, in order.
+/// The inputs of the open cycles, in order.
 #[derive(Debug, Default)]
 pub(crate) struct Kept {
     parts: VecDeque<Part>,
-    /// How many cycles at the front of the first part are done.
+    /// The number of done cycles at the front of the first part.
     done: usize,
     cycles: usize,
 }
@@ -33,7 +33,7 @@ impl Part {
 }
 
 impl Kept {
-    /// How many cycles are open.
+    /// The number of open cycles.
     pub(crate) fn cycles(&self) -> usize {
         self.cycles
     }
@@ -47,7 +47,7 @@ impl Kept {
         });
     }
 
-    /// The first cycles are done.
+    /// Removes the first `cycles` cycles, which are done.
     pub(crate) fn done(&mut self, cycles: usize) {
         self.cycles -= cycles;
         self.done += cycles;
@@ -59,7 +59,7 @@ impl Kept {
         }
     }
 
-    /// Feeds them to a run.
+    /// Feeds the cycles to a run.
     pub(crate) fn feed(&self, run: &mut dyn Run) -> Result<(), Diagnostic> {
         for (i, part) in self.parts.iter().enumerate() {
             match part {

@@ -1,31 +1,31 @@
 //! The contract of engines, which run a program cycle by cycle or window by window.
 //!
-//! - [`Engine`] opens a flat program for a [`Use`], or [declines](Declined) with a reason and a place in the source.
-//!   [`FirstOf`] asks several.
-//! - [`Run`] is a running program. It is fed one cycle at a time or a [`Block`] of columns, and gives [`Outputs`] in
-//!   the order of cycles, as soon as they are known. [`States`] are passed from run to run as handles, so they are not
-//!   copied to the host.
-//! - [`Exact`] makes a run out of a [`Fast`] engine, which is simpler: it computes blocks, and can only *suspect* that
-//!   something goes wrong in them. Suspect cycles are run again by a reference engine, from the states before them.
-//!   Errors are made exact only here.
+//! - [`Engine`] opens a flat program for a [`Use`], or [declines](Declined) it with a reason and a place in the source.
+//!   [`FirstOf`] asks several engines.
+//! - [`Run`] is a running program. It is fed one cycle at a time or a [`Block`] of columns, and returns [`Outputs`] in
+//!   the order of cycles, as soon as they are known. [`States`] pass from run to run as handles, without a copy to the
+//!   host.
+//! - [`Exact`] makes a run out of a [`Fast`] engine. A fast engine is simpler: it computes blocks, and can only
+//!   *suspect* an error in them. A reference engine runs the suspect cycles again, from the states before them, and
+//!   finds the exact error.
 //! - [`Inspect`] gives access to every cell of a run, for traces and chronograms. Only the simulator has it.
 //!
-//! The simulator implements all of it and runs every program. Sessions, training, inference and gradients know only
-//! these traits. Nothing here knows a scheduler, a plan, a file or the surface syntax.
+//! The simulator implements all of these traits and runs every program. Sessions, training, inference and gradients
+//! depend only on these traits. The crate does not depend on a scheduler, a plan, a file or the surface syntax.
 //!
 //! # An engine of your own
 //!
-//! This one runs programs of one equation, `o = x + y`, and adds the inputs of a whole block at once. It shows the
+//! This engine runs programs of one equation, `o = x + y`, and adds the inputs of a whole block at once. It shows the
 //! duties of an engine that runs plans of windows:
 //!
-//! 1. In [`Engine::open`], decline programs that it does not run. A reason is a kind, which tables can count, a text
-//!    for people, and a place.
-//! 2. In [`Fast::run`], compute the block from columns that are contiguous: no cycle is ever looked at alone.
-//! 3. Suspect any error that it cannot rule out: here, an input that is absent somewhere, and integers that do not fit.
-//!    It need not know where.
-//! 4. Give its states out and accept them back. This program has none. An engine with states gives handles to its own
-//!    buffers, and writes new states only at the end of a window, when it can no longer fail: a suspect window changes
-//!    no state.
+//! 1. In [`Engine::open`], decline programs that the engine does not run. A decline has a kind, which tables can count,
+//!    a text for people, and a place.
+//! 2. In [`Fast::run`], compute the whole block from contiguous columns, not cycle by cycle.
+//! 3. Suspect any error that the engine cannot rule out: here, an input that is absent in some cycle, and integers that
+//!    do not fit. The engine need not find the cycle.
+//! 4. Return the states and accept them back. This program has no states. An engine with states returns handles to its
+//!    own buffers, and writes new states only at the end of a window, when an error is no longer possible: a suspect
+//!    window changes no state.
 //!
 //! ```
 //! use std::sync::Arc;

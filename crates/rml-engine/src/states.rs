@@ -8,10 +8,10 @@ use rml_backend::{Failure, Held};
 use rml_ir::flat::Var;
 use rml_ir::{Type, Value};
 
-/// The states of a program beyond its windows: a value for each checkpoint key.
+/// The states of a program that outlive its windows: one value for each checkpoint key.
 ///
-/// Values are shared, not copied, and stay on the device of the run that gave them, so handing them to another run of
-/// the same engine moves nothing. As long as they are kept, no backend overwrites their buffers.
+/// Values are shared, not copied, and stay on the device of the run that returned them. Another run of the same engine
+/// can receive them without a transfer. While they are kept, no backend overwrites their buffers.
 #[derive(Clone, Debug, Default)]
 pub struct States(IndexMap<Arc<str>, Held>);
 
@@ -31,7 +31,7 @@ impl States {
         self.0.iter()
     }
 
-    /// Only the states that `keep` accepts.
+    /// Keeps only the states that `keep` accepts.
     pub fn retain(&mut self, mut keep: impl FnMut(&str) -> bool) {
         self.0.retain(|key, _| keep(key));
     }
@@ -39,7 +39,7 @@ impl States {
     /// The states as values on the host, for checkpoints and for other engines.
     ///
     /// # Errors
-    /// If a value cannot be copied from its device.
+    /// A value cannot be copied from its device.
     pub fn to_host(&self) -> Result<IndexMap<Arc<str>, Value>, Failure> {
         self.0.iter().map(|(key, held)| Ok((Arc::clone(key), held.to_host()?))).collect()
     }
@@ -51,21 +51,22 @@ impl<H: Into<Held>> FromIterator<(Arc<str>, H)> for States {
     }
 }
 
-/// Everything that a run remembers between two cycles: its states, and what the delays in open windows have for their
-/// next active cycle. Another engine continues from it in the middle of windows, which checkpoints cannot say.
+/// The complete memory of a run between two cycles: its states, and the values that the delays in open windows keep for
+/// their next active cycle. Another engine can continue from a snapshot in the middle of windows; a checkpoint does not
+/// allow this.
 #[derive(Clone, Debug, Default)]
 pub struct Snapshot {
     /// The states.
     pub states: States,
-    /// The values of delays in open windows. A delay that is not among them restarts.
+    /// The values of delays in open windows. A delay that is not in this map restarts.
     pub delays: BTreeMap<Var, Held>,
 }
 
 impl Snapshot {
-    /// The same on the host, for another engine, which may run on another device.
+    /// The snapshot on the host, for another engine, which may run on another device.
     ///
     /// # Errors
-    /// If a value cannot be copied from its device.
+    /// A value cannot be copied from its device.
     pub fn to_host(&self) -> Result<Self, Failure> {
         let states = self.states.to_host()?.into_iter().collect();
         let delays = self.delays.iter().map(|(v, held)| Ok((*v, Held::Host(held.to_host()?))));

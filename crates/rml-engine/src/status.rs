@@ -1,9 +1,9 @@
-//! What is known about one variable in one cycle. This file defines the lattice, and no rule of any equation.
+//! The status of one variable in one cycle. This file defines the lattice, but not the rules of the equations.
 
 use rml_ir::Value;
 
-/// What is known about a variable in a cycle: `Bottom < Unknown < Value < Error` and `Bottom < Absent < Error`
-/// (CELL-2, CELL-3).
+/// The knowledge about a variable in a cycle: `Bottom < Unknown < Value < Error` and `Bottom < Absent < Error` (CELL-2,
+/// CELL-3).
 #[derive(Clone, Debug, Default)]
 pub enum Status {
     /// Nothing is known.
@@ -11,7 +11,7 @@ pub enum Status {
     Bottom,
     /// The variable is absent.
     Absent,
-    /// The variable is present, its value is not known.
+    /// The variable is present, and its value is not known.
     Unknown,
     /// The variable is present with this value.
     Value(Value),
@@ -20,7 +20,8 @@ pub enum Status {
 }
 
 impl Status {
-    /// The least status above both. Two different values give an error (NaN equals NaN) (CELL-4).
+    /// The least status that is above both or equal to one of them. Two different values give an error; NaN equals NaN
+    /// (CELL-4).
     #[must_use]
     pub fn join(&self, other: &Status) -> Status {
         match (self, other) {
@@ -50,17 +51,17 @@ impl Status {
         matches!(self, Status::Unknown | Status::Value(_))
     }
 
-    /// Whether nothing remains to be found out: the variable is absent, or present with a value.
+    /// Whether the status is complete: the variable is absent, or present with a value.
     pub fn is_determined(&self) -> bool {
         matches!(self, Status::Absent | Status::Value(_))
     }
 
-    /// The value, where there is one.
+    /// The value, if there is one.
     pub fn value(&self) -> Option<&Value> {
         if let Status::Value(v) = self { Some(v) } else { None }
     }
 
-    /// Whether both are the same status with the same value (NaN equals NaN).
+    /// Whether both statuses are the same and have the same value (NaN equals NaN).
     pub fn same(&self, other: &Status) -> bool {
         match (self, other) {
             (Status::Value(a), Status::Value(b)) => a.same(b),
@@ -72,21 +73,21 @@ impl Status {
         }
     }
 
-    /// Whether `other` is at least as much knowledge.
+    /// Whether `other` contains the same knowledge or more.
     pub fn is_below(&self, other: &Status) -> bool {
         self.join(other).same(other)
     }
 }
 
-/// What the environment says about one input in one cycle (ENV-1, ENV-2).
+/// The value or the absence that the environment gives for one input in one cycle (ENV-1, ENV-2).
 #[derive(Clone, Debug)]
 pub enum Input {
-    /// It is present with this value.
+    /// The input is present with this value.
     Given(Value),
-    /// It is absent.
+    /// The input is absent.
     Absent,
-    /// It is read only if the program finds the input present; `None` means that there is no value, which is an error
-    /// then.
+    /// The value is read only if the program finds the input present. `None` means that there is no value, which is
+    /// then an error.
     OnDemand(Option<Value>),
 }
 

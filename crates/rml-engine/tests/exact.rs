@@ -1,4 +1,4 @@
-//! Fast engines that suspect, rightly and wrongly, under [`Exact`]: random programs run as in the simulator alone.
+//! Fast engines with justified and unjustified suspicions, under [`Exact`]: random programs run as in the simulator.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -25,18 +25,18 @@ fn reference() -> Arc<dyn Engine> {
     Arc::new(SimulatorEngine::new())
 }
 
-/// Computes with a simulator, and tells nothing of its errors but that there may be one. What it leaves open it gives
-/// up as suspect.
+/// Computes with a simulator, but reports its errors only as a suspicion. It reports cycles that remain open as
+/// suspect.
 #[derive(Debug)]
 struct Mock {
     program: Arc<Drawn>,
     run: Box<dyn Run>,
-    /// It suspects every block whose number this divides, whatever is in it, from its middle on.
+    /// Every block whose number is a multiple of this is reported as suspect from its middle on, whatever its content.
     lies: usize,
-    /// The block at which its device fails.
+    /// The number of the block at which the device fails.
     breaks: Option<usize>,
     blocks: usize,
-    /// How often its states were asked for.
+    /// The number of reads of the states.
     asked: Arc<AtomicUsize>,
 }
 
@@ -46,13 +46,13 @@ impl Mock {
         Self { program: Arc::clone(program), run, lies, breaks: None, blocks: 0, asked: Arc::default() }
     }
 
-    /// In those states, whatever was fed since.
+    /// Goes to the given states, whatever was fed since.
     fn go_to(&mut self, states: &States) {
         self.run = reference().open(&self.program, &STREAM).unwrap();
         self.run.set_states(states).unwrap();
     }
 
-    /// What a simulator knows about these cycles as a block.
+    /// The simulator's outputs of the given cycles, as a block.
     fn block(&self, rows: &[Row]) -> Block {
         let of = |k: usize| {
             let present = rows.iter().map(|row| row.values[k].is_present()).collect();
@@ -106,7 +106,7 @@ impl Fast for Mock {
     }
 }
 
-/// Cycle by cycle.
+/// The inputs of each cycle.
 fn cycles_of(inputs: Inputs<'_>) -> Vec<Vec<Input>> {
     match inputs {
         Inputs::Cycle(row) => vec![row.to_vec()],
@@ -127,7 +127,7 @@ fn known(run: &mut dyn Run) -> Vec<Row> {
     rows
 }
 
-/// Values one below the other.
+/// A column of the given values.
 fn column<'a>(present: Present, values: impl Iterator<Item = &'a Value>, ty: &Type) -> Column {
     let values: Vec<Data> = values.map(Value::to_data).collect();
     let dims: Vec<usize> = [values.len()].iter().chain(ty.shape.dims()).copied().collect();
@@ -152,7 +152,7 @@ fn value(cell: &Input) -> Option<&Value> {
     }
 }
 
-/// Cycles as a block; `None` where an input is refused on demand, or is on demand in some cycles only.
+/// The cycles as a block; `None` if an input is refused on demand, or is on demand in some cycles only.
 fn block(program: &Flat, cycles: &[Vec<Input>]) -> Option<Block> {
     let of = |(k, input): (usize, &rml_ir::flat::Input)| {
         let cells = || cycles.iter().map(|row| &row[k]);
@@ -169,8 +169,8 @@ fn block(program: &Flat, cycles: &[Vec<Input>]) -> Option<Block> {
     Some(Block::new(cycles.len(), program.inputs.iter().enumerate().map(of).collect::<Option<_>>()?))
 }
 
-/// What a run says that is fed these cycles, `size` at a time; what fails is taken back, and fed again without its last
-/// cycle.
+/// The log of a run that is fed these cycles, `size` at a time. Cycles that fail are taken back and fed again without
+/// the part that failed.
 fn story(mut run: Box<dyn Run>, program: &Flat, cycles: &[Vec<Input>], size: usize) -> Vec<String> {
     let mut lines = Vec::new();
     let mut open: VecDeque<&[Vec<Input>]> = VecDeque::new();
@@ -188,7 +188,7 @@ fn story(mut run: Box<dyn Run>, program: &Flat, cycles: &[Vec<Input>], size: usi
             fetch(&mut *run, &mut lines);
             lines.push(format!("{why} {}", run.has_failed()));
             if run.has_failed() {
-                // The error stays until it is taken back.
+                // The error stays until the cycles are taken back.
                 assert_eq!(feed(&mut *run, part).unwrap_err().to_string(), why.to_string());
                 lines.push(format!("back to {}", run.take_back()));
                 assert!(!run.has_failed() && run.open_cycles() == 0);
@@ -331,7 +331,7 @@ fn a_device_that_fails_ends_the_run() {
     assert!(run.has_failed() && run.states().is_err() && run.finish(End::Closed).is_err());
 }
 
-/// Runs nothing.
+/// Declines every program.
 #[derive(Debug)]
 struct Picky;
 
@@ -409,18 +409,18 @@ fn what_an_engine_leaves_open_waits_for_the_next_block() {
     assert_eq!((run.cycles(), run.open_cycles(), run.stands_in()), (2, 2, false));
     assert_eq!(feed(&mut run, &program, "3 4 5").unwrap(), ["0: 1", "1: 3", "2: 6"]);
     assert_eq!((run.cycles(), run.open_cycles()), (5, 2));
-    // The reference knows more of what is open.
+    // The reference has computed the open cycles too.
     assert_eq!(run.states().unwrap().get("o").unwrap().to_host().unwrap().as_int(), Some(15));
     assert!(run.undetermined().is_none() && run.waiting().is_none() && !run.stands_in());
     assert_eq!((run.take_back(), run.cycles(), run.open_cycles()), (3, 3, 0));
     assert_eq!(feed(&mut run, &program, "10 20 30 40").unwrap(), ["3: 16", "4: 36", "5: 66"]);
     run.finish(End::Closed).unwrap();
     assert_eq!(rows(&mut run), ["6: 106"]);
-    // More than may be open: the reference continues.
+    // More cycles are open than allowed: the reference continues.
     let mut run = open(Use { feeding: Feeding::Stream { look_ahead: Some(1) }, ..STREAM });
     assert!(feed(&mut run, &program, "1").unwrap().is_empty());
     assert_eq!(feed(&mut run, &program, "2").unwrap(), ["0: 1", "1: 3"]);
-    // States are set where nothing of the program is open.
+    // States are set where no window of the program is open.
     assert!(feed(&mut run, &program, "3").unwrap().is_empty());
     let states = States::from_iter([(Arc::from("o"), Value::Int(100))]);
     run.set_states(&states).unwrap();
