@@ -1,4 +1,4 @@
-/* What the program needs of what it runs on. */
+/* The functions that the program needs from a board. */
 #ifndef BOARD_H
 #define BOARD_H
 

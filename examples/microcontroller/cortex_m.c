@@ -1,4 +1,4 @@
-/* A Cortex-M board: how it starts, and how it talks to the debugger or emulator that it is attached to (semihosting). It takes no library. */
+/* A Cortex-M board: its start-up code, and output to an attached debugger or emulator (semihosting). It needs no library. */
 #include "board.h"
 
 #include <stddef.h>
@@ -27,7 +27,7 @@ static void stop(int status) {
     }
 }
 
-/* What compilers call of their own accord. */
+/* Functions that compilers call implicitly. */
 void *memset(void *to, int byte, size_t n) {
     volatile unsigned char *p = to;
     while (n-- > 0) {
@@ -66,7 +66,7 @@ static void fault(void) {
     stop(1);
 }
 
-/* The stack, and what runs on a reset and on faults. */
+/* The stack, and the handlers for reset and for faults. */
 __attribute__((section(".vectors"), used)) static const struct {
     uint32_t *stack;
     void (*handlers[15])(void);

@@ -10,7 +10,7 @@ static train_work work;
 static train_in in[TRAIN_CYCLES];
 static train_out out[TRAIN_CYCLES];
 
-/* The signal: a triangle wave of 64 steps, of which each measurement is some further on. Their number changes from time to time. */
+/* The signal: a triangle wave of 64 steps. Each measurement advances by some steps, whose number changes from time to time. */
 typedef struct {
     int phase;
     int step;
