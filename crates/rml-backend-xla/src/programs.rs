@@ -40,7 +40,7 @@ impl Programs {
         Self { client, kept, done: Mutex::new(done) }
     }
 
-    /// What has been compiled and loaded so far.
+    /// Counts and times of the programs compiled and loaded so far.
     pub(crate) fn done(&self) -> Compiled {
         self.done.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }

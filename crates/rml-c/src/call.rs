@@ -51,7 +51,7 @@ impl Function<'_> {
         self.unless_there(&source, &place, &there, &|f, one| f.copy_source(&one, shape, Positions::ALL, to));
     }
 
-    /// Copies what the variants of a load read, except for the variants that are marked in `there`.
+    /// Copies the elements that the variants of a load read, except for the variants that are marked in `there`.
     pub(crate) fn unless_there(
         &mut self,
         source: &Source,

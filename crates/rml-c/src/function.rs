@@ -23,7 +23,7 @@ pub(crate) struct Function<'a> {
     pub(crate) ticks: Ticks,
     /// The code that runs before all ticks, if the function has a loop over them.
     pub(crate) once: Lines,
-    /// Copies made before all ticks: what they copy, and their names.
+    /// Copies made before all ticks: the source, and the name of the copy.
     pub(crate) copies: Vec<(String, String)>,
     /// Registers that commits read with their value from before all commits: the copy, and whether it has a value.
     pub(crate) before: BTreeMap<Reg, (Base, String)>,

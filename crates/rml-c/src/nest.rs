@@ -138,7 +138,8 @@ impl Function<'_> {
         self.check(&text);
     }
 
-    /// What a load reads at ticks of these positions. Variants that cannot apply are removed from the source.
+    /// The elements that a load reads at ticks of these positions. Variants that cannot apply are removed from the
+    /// source.
     pub(crate) fn chosen(&self, source: &mut Source, at: Positions) -> Place {
         let (mut rest, mut place) = (at.and(self.scope.all()), Place::new());
         let mut kept = Source::new();

@@ -55,7 +55,7 @@ fn products(f: &mut Function<'_>, mut axes: Vec<Axis>, args: &[Operand], out: &O
     in_variables(f, (&before[..outer], &before[outer..], last), (&to, &sum), &line, add);
 }
 
-/// Adds up in variables: loops over rows, then over what is summed, then over columns.
+/// Adds up in variables: loops over rows, then over the summed axes, then over columns.
 fn in_variables(
     f: &mut Function<'_>,
     (rows, inner, last): (&[Axis], &[Axis], &[Axis]),

@@ -6,7 +6,7 @@ use rml_nest::{Call, dense};
 /// The strides that a call requires of an operand.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Want {
-    /// Those of a row-major tensor.
+    /// The strides of a row-major tensor.
     Dense,
     /// Any strides.
     Any,

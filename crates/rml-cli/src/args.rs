@@ -72,7 +72,7 @@ programs, or off for none.";
 /// Flags that every command accepts.
 #[derive(Args, Debug)]
 pub(crate) struct Global {
-    /// How diagnostics are written: for people, or one JSON object a line
+    /// How diagnostics are written: for people, or one JSON object per line
     #[arg(long, global = true, value_enum, default_value_t = MessageFormat::Human, value_name = "FORMAT")]
     pub(crate) message_format: MessageFormat,
     /// When to use colours; auto = on a terminal
@@ -88,7 +88,7 @@ pub(crate) struct Global {
 pub(crate) enum MessageFormat {
     /// Drawn into the source text.
     Human,
-    /// One JSON object a line.
+    /// One JSON object per line.
     Json,
 }
 

@@ -17,12 +17,12 @@ fn program(name: &str) -> String {
     examples().join(name).with_extension("rml").display().to_string()
 }
 
-/// What a training without data prints.
+/// The output of a training without data.
 fn train(name: &str, rest: &str) -> String {
     Folder::new().rml(&format!("train {} {rest}", program(name))).ok()
 }
 
-/// What a training on the digits prints.
+/// The output of a training on the digits.
 fn digits(name: &str, epochs: u32) -> String {
     let data = examples().join("data/digits.npz");
     Folder::new().rml(&format!("train {} --data {} --epochs {epochs}", program(name), data.display())).ok()

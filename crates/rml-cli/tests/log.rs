@@ -1,4 +1,4 @@
-//! The log of `rml train`: its content, also after interruptions, and what is refused. Its learning curves.
+//! The log of `rml train`: its content, also after interruptions, and refusals. Its learning curves.
 
 mod support;
 

@@ -9,7 +9,7 @@
 //! | `sh NEED` | the same, where `RML_PAGES` names that need: `libraries` (JAX and PyTorch), `onnx`, `python`, `xla` |
 //! | `text` after commands | what they print; times such as `1.2 s` count as `0.1 s` |
 //!
-//! Each page has a folder of its own, but those of the tutorial share one, and run in the order of their names.
+//! Each page has its own folder, but those of the tutorial share one, and run in the order of their names.
 //!
 //! A picture in a page is the file of the same name that its commands write. `RML_BLESS=1` rewrites outputs and
 //! pictures, and an argument selects pages by a part of their name.

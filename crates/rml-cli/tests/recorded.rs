@@ -1,5 +1,5 @@
-//! What a checkpoint records about columns, and other data that is read by this record: columns in another order, no
-//! labels, other rows, a target on another scale, a network of another size.
+//! Checkpoints record their columns. Later commands read data by this record: columns in another order, no labels,
+//! other rows, a target on another scale, a network of another size.
 
 mod support;
 

@@ -119,7 +119,7 @@ fn exported_weights_are_what_was_imported() {
             assert!(differ.is_none() || SUMS.contains(name), "{name}: {differ:?}");
             assert_eq!(differ.is_some(), SUMS.contains(name), "{name}");
         }
-        // what was exported imports to the same bits
+        // the exported tensors import to the same bits
         folder
             .rml(&format!("params import networks.rml {again} --from {back} --save again.safetensors"))
             .ok();

@@ -1,4 +1,4 @@
-//! `rml train` without data: limits and conditions, reports, evaluation, and what is refused.
+//! `rml train` without data: limits and conditions, reports, evaluation, and refusals.
 
 mod support;
 

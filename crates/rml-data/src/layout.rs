@@ -65,8 +65,8 @@ impl Layout {
         self.groups.push(self.starts.len());
     }
 
-    /// Adds the windows of a series. `whole` says whether the series ends where the column of ends says so, if there is
-    /// one.
+    /// Adds the windows of a series. `whole` says whether the series ends at a row that the column of ends marks. It is
+    /// true if there is no such column.
     pub(crate) fn add(
         &mut self,
         series: Range<usize>,

@@ -22,7 +22,7 @@ pub struct Ill {
     pub line: usize,
     /// The column, from 1.
     pub column: usize,
-    /// What is wrong.
+    /// The reason of the error.
     pub why: String,
 }
 

@@ -190,8 +190,8 @@ fn as_written(node: &Node, operand: ExprId) -> ExprId {
     }
 }
 
-/// The findings for one window, with its errors replaced by those for many windows, and with warnings that appear only
-/// for many windows. `wide` has the number of windows.
+/// Combines the findings for one window and for many. If many windows have errors, these replace the errors for one
+/// window. Otherwise, warnings that appear only for many windows are added. `wide` has the number of windows.
 pub(crate) fn widest(mut one: Diagnostics, many: Diagnostics, wide: &Wide) -> Diagnostics {
     if !many.has_errors() {
         one.extend(many.into_iter().filter(|d| d.code == BATCH_TWICE));

@@ -1,4 +1,4 @@
-//! What an editor shows of a source: first names and errors in names, types and shapes, then the facts about each
+//! Facts that an editor shows of a source: first names and errors in names, types and shapes, then the facts about each
 //! variable.
 
 use std::sync::Arc;

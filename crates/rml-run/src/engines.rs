@@ -64,7 +64,7 @@ impl Engine {
 
     /// Plans on the embedded backend: whole windows at once. This engine declines programs without a plan. If an
     /// operator fails in a window, the simulator runs the window again and reports the error. Windows with enough work
-    /// are shared among one thread per core.
+    /// are divided among one thread per core.
     pub fn plan() -> Self {
         Self::new(Arc::new(PlanEngine::default()))
     }

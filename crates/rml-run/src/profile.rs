@@ -191,7 +191,7 @@ impl ProfileReport {
     /// Writes all events with their times, in the trace event format that Perfetto and Chrome read.
     ///
     /// # Errors
-    /// Those of `out`.
+    /// Errors of `out`.
     pub fn write_trace(&self, out: &mut dyn fmt::Write) -> fmt::Result {
         let mut places = Places::default();
         let sites = self.measured.sites.iter().map(|(sources, site, _)| {

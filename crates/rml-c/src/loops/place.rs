@@ -37,7 +37,7 @@ pub struct Base {
     pub is_variable: bool,
 }
 
-/// What a load reads in one of its variants.
+/// The elements that a load reads in one of its variants.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Elements {
     /// The same number everywhere.
@@ -48,7 +48,7 @@ pub enum Elements {
     At(Base),
 }
 
-/// What a load reads: its variants with their conditions. The last one has no condition.
+/// The elements that a load reads: its variants with their conditions. The last one has no condition.
 pub type Place = Vec<(String, Elements)>;
 
 impl Base {

@@ -6,7 +6,7 @@ use rml_nest::{Access, Def, Dim, Source, Val, Variant};
 use super::{Dialect, Elements, Loops, Scope};
 
 impl<D: Dialect> Loops<'_, D> {
-    /// What a load reads at the point of the loops, or `more` elements after it.
+    /// The text of the element that a load reads at the point of the loops, or `more` elements after it.
     pub(super) fn load(&self, val: Val, source: &Source, more: &str) -> String {
         let place = self.places[val].as_deref().expect("what loads has a place");
         let one = |(variant, (_, elements)): (&Variant, &(String, Elements))| match elements {

@@ -15,7 +15,7 @@ pub(crate) struct Export {
     /// The node to export; by default the only one that no other node calls
     #[arg(long, value_name = "NAME")]
     pub(crate) node: Option<String>,
-    /// What to write
+    /// The format of the export
     #[arg(long, value_enum, default_value_t = Target::C, value_name = "FORMAT")]
     pub(crate) format: Target,
     /// The checkpoint with the initial values of states; by default those of the program
@@ -25,7 +25,7 @@ pub(crate) struct Export {
     /// graph (`onnx`, `stablehlo`) has exactly that many
     #[arg(long, value_name = "N", value_parser = values::positive)]
     pub(crate) cycles: Option<usize>,
-    /// Where the elementary functions of C come from; by default `own`
+    /// The source of the elementary functions of C; by default `own`
     #[arg(long, value_enum, value_name = "MATH")]
     pub(crate) math: Option<Math>,
     /// The name of the files and the prefix of names in C; by default the name of the node

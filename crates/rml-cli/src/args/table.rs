@@ -92,7 +92,7 @@ pub(crate) enum DataFormat {
     Csv,
     /// One JSON document
     Json,
-    /// One JSON object a line
+    /// One JSON object per line
     Jsonl,
     /// An archive of NumPy arrays
     Npz,

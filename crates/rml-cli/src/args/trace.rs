@@ -14,7 +14,7 @@ pub(crate) struct Over {
     /// The node to run; by default the only one that no other node calls
     #[arg(long, value_name = "NAME")]
     pub(crate) node: Option<String>,
-    /// Inputs by name, one row a cycle: .json, .jsonl, .csv, .tsv or .npz
+    /// Inputs by name, one row per cycle: .json, .jsonl, .csv, .tsv or .npz
     #[arg(long, value_name = "FILE")]
     pub(crate) inputs: Option<PathBuf>,
     /// A checkpoint with the parameters; by default their initial values
@@ -33,7 +33,7 @@ pub(crate) struct Over {
     pub(crate) table: Table,
 }
 
-/// A run whose cells are shown.
+/// The options of a run whose cells are shown.
 #[derive(Args, Debug)]
 pub(crate) struct Execution {
     #[command(flatten)]
@@ -101,7 +101,7 @@ pub(crate) enum Format {
     Json,
     /// An aligned table
     Table,
-    /// A row a cycle under a header of names, empty = absent
+    /// A row per cycle under a header of names, empty = absent
     Csv,
 }
 

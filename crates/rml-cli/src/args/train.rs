@@ -132,7 +132,7 @@ pub(crate) struct Train {
     /// With --runs: values of a static parameter, such as rate=0.1,0.3; given several times, all combinations
     #[arg(long, value_name = "NAME=VALUES", value_parser = values::sweep)]
     pub(crate) sweep: Vec<values::Sweep>,
-    /// With --runs: how many runs at once; by default one a core
+    /// With --runs: how many runs at once; by default one per core
     #[arg(long, value_name = "N", value_parser = values::positive, requires = "runs")]
     pub(crate) jobs: Option<usize>,
     /// Accept NaN in the data

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use crate::args::{Backends, ListFormat};
 use crate::output::{Output, Stop};
 
-/// Lists the backends, one a line.
+/// Lists the backends, one per line.
 pub(crate) fn backends(args: &Backends, output: &mut Output) -> Result<(), Stop> {
     let list = backend::list();
     match args.format {

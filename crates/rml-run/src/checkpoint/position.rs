@@ -114,7 +114,7 @@ pub struct Done {
     pub until: Option<(String, u64)>,
 }
 
-/// What identifies the program and the data of a run.
+/// Identifies the program and the data of a run.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Origin {
     /// Identifies the program's text.

@@ -15,7 +15,7 @@ impl Gradients {
     /// Tensors are nested arrays; numbers that are not finite are `"NaN"`, `"Infinity"` or `"-Infinity"`.
     ///
     /// # Errors
-    /// Those of `out`.
+    /// Errors of `out`.
     pub fn write_json(&self, out: &mut dyn fmt::Write) -> fmt::Result {
         out.write_str("{\"loss\": ")?;
         text::write_json(out, &self.loss, None)?;

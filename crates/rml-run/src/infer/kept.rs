@@ -1,4 +1,4 @@
-//! The outputs of an inference run as columns, one row a window.
+//! The outputs of an inference run as columns, one row per window.
 
 use std::sync::Arc;
 

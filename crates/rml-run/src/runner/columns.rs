@@ -1,4 +1,4 @@
-//! Adds to errors of a run over windows what the columns of the data say about them.
+//! Adds to errors of a run over windows the facts that the columns of the data give about them.
 
 use rml_base::codes::sim::{POSITION_OUTSIDE, SYNC_ERROR};
 use rml_base::{Diagnostic, Diagnostics, Error, suggest};

@@ -1,5 +1,5 @@
-//! What a resumed run restores from its checkpoint, and the options that must agree with it. A setting is never
-//! ignored: it agrees, or it is refused with both values.
+//! The settings that a resumed run restores from its checkpoint, and the options that must agree with it. A setting is
+//! never ignored: it agrees, or it is refused with both values.
 
 use std::fmt::Display;
 

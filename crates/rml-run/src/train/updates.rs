@@ -43,7 +43,7 @@ pub struct Updates {
     pub cycle: usize,
     /// Once per window.
     pub window: usize,
-    /// Where a condition of the program is true.
+    /// In the cycles where a condition of the program is true.
     pub condition: usize,
     /// Never.
     pub never: usize,
