@@ -1,5 +1,6 @@
-//! Puts a fingerprint of the contract's sources into `RML_BACKEND_FINGERPRINT`: a program refuses a library that was
-//! built from other ones, since operators and their text form are part of the contract. The suite is not.
+//! Puts a fingerprint of the contract's sources into `RML_BACKEND_FINGERPRINT`. A program refuses a library that was
+//! built from other sources, because operators and their text form are part of the contract. The fingerprint does not
+//! cover the suite.
 
 use std::path::{Path, PathBuf};
 

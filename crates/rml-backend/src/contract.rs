@@ -14,15 +14,14 @@ use crate::error::Failure;
 use crate::function::Function;
 use crate::routine::{ByCalls, Routine};
 
-/// How a backend is opened.
+/// The options with which a backend is opened.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Options {
-    /// Which device: `cpu`, `cuda:0`.
+    /// The name of the device: `cpu`, `cuda:0`.
     pub device: String,
-    /// How many threads a call may use; `None` = one per core of the machine.
+    /// The number of threads that a call may use; `None` = one per core of the machine.
     pub threads: Option<usize>,
-    /// The folder in which a backend that compiles keeps compiled programs from one process to the next; `None` =
-    /// nowhere.
+    /// The folder in which a backend that compiles stores compiled programs for later processes; `None` = no folder.
     pub programs: Option<PathBuf>,
 }
 
@@ -33,10 +32,10 @@ impl Default for Options {
 }
 
 impl Options {
-    /// For a backend of that name which has no device but `cpu`.
+    /// Checks the device for the backend called `name`, which has only the device `cpu`.
     ///
     /// # Errors
-    /// If another one is asked for.
+    /// The options ask for another device.
     pub fn on_cpu(&self, name: &str) -> Result<(), Failure> {
         if self.device == "cpu" {
             return Ok(());
@@ -47,43 +46,43 @@ impl Options {
     }
 }
 
-/// What a backend is, for `rml backends` and messages.
+/// The description of a backend, for `rml backends` and messages.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct About {
-    /// Its name: `cpu`, `xla`, `torch`.
+    /// The name: `cpu`, `xla`, `torch`.
     pub name: String,
-    /// The library that it calls, and its version.
+    /// The library that the backend calls, and its version.
     pub version: String,
-    /// The device that is open.
+    /// The open device.
     pub device: String,
-    /// All devices that it finds.
+    /// All devices that the backend finds.
     pub devices: Vec<String>,
 }
 
 impl About {
-    /// Whether the values of the open device take the host's memory.
+    /// Whether the values of the open device are in the host's memory.
     pub fn is_on_host(&self) -> bool {
         Device::read(&self.device).is_some_and(Device::is_host)
     }
 }
 
-/// What a backend has compiled since it was opened.
+/// Counts of the programs that a backend has compiled since it was opened.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct Compiled {
-    /// How many programs it compiled.
+    /// The number of compiled programs.
     pub programs: u64,
-    /// How long that took.
+    /// The time that the compilation took.
     pub time: Duration,
-    /// How many it took from the [folder](Options::programs) where they are kept, instead of compiling them.
+    /// The number of programs that were loaded from the [folder](Options::programs) instead of being compiled.
     pub loaded: u64,
-    /// How long that took.
+    /// The time that loading took.
     pub load_time: Duration,
-    /// Why programs are not kept in that folder, if they should be and cannot.
+    /// The reason why programs cannot be stored in that folder, if the options name one.
     pub unkept: Option<String>,
 }
 
 impl Compiled {
-    /// What was compiled since the same backend said `earlier`.
+    /// The difference from an `earlier` value of the same backend.
     #[must_use]
     pub fn since(&self, earlier: &Self) -> Self {
         Self {
@@ -95,7 +94,7 @@ impl Compiled {
         }
     }
 
-    /// Whether there was nothing to compile or to load.
+    /// Whether no program was compiled or loaded.
     pub fn is_nothing(&self) -> bool {
         self.programs == 0 && self.loaded == 0
     }
@@ -103,16 +102,16 @@ impl Compiled {
 
 /// Prepares functions for one device.
 pub trait Backend: fmt::Debug + Send + Sync {
-    /// What it is.
+    /// The description of the backend.
     fn about(&self) -> About;
 
-    /// Whether its tensors are values of the host, so that nothing is gained by keeping them on its device.
+    /// Whether the tensors are values of the host; a copy on the device then has no advantage.
     fn is_host(&self) -> bool {
         false
     }
 
-    /// Whether an operator with an operand or a result of that type is worth a call. All others are evaluated on the
-    /// host, where conditions are needed.
+    /// Whether a call pays off for an operator with an operand or a result of this type. All other operators are
+    /// evaluated on the host, because conditions are needed there.
     fn takes(&self, ty: &Type) -> bool {
         ty.is_num()
     }
@@ -120,18 +119,19 @@ pub trait Backend: fmt::Debug + Send + Sync {
     /// Prepares a function that satisfies B1 to B3.
     ///
     /// # Errors
-    /// If it cannot compute a value of it, which the failure names; then it prepares nothing.
+    /// The backend cannot compute a value of the function. The failure names this value, and nothing is prepared.
     fn prepare(&self, function: &Function) -> Result<Box<dyn Executable>, Failure>;
 
-    /// Prepares a routine that satisfies R1 to R4: as one program where the backend compiles loops, else call by call.
+    /// Prepares a routine that satisfies R1 to R4: as one program if the backend compiles loops, otherwise call by
+    /// call.
     ///
     /// # Errors
-    /// As [`Self::prepare`].
+    /// The same as for [`Self::prepare`].
     fn prepare_routine(&self, routine: &Routine) -> Result<Box<dyn Executable>, Failure> {
         Ok(Box::new(ByCalls::new(self, routine)?))
     }
 
-    /// What it has compiled so far; none if it runs functions as they are.
+    /// Counts of the programs compiled so far; `None` if the backend runs functions without compilation.
     fn compiled(&self) -> Option<Compiled> {
         None
     }
@@ -139,60 +139,61 @@ pub trait Backend: fmt::Debug + Send + Sync {
     /// Copies a value to the device.
     ///
     /// # Errors
-    /// If there is no memory, or the library fails.
+    /// The memory is used up, or the library fails.
     fn upload(&self, value: &Value) -> Result<Arc<dyn Buffer>, Failure>;
 }
 
 /// A function that is ready to run.
 pub trait Executable: fmt::Debug + Send + Sync {
-    /// Runs it on one argument for each input, of the input's type and the precision of the function or routine.
-    /// Arguments stay as they are. Host arguments are copied to the device; buffers are of the same backend and device.
+    /// Runs the function or routine. There is one argument for each input, of the input's type and of the precision of
+    /// the function or routine. The arguments do not change. Host arguments are copied to the device; buffers must be
+    /// of the same backend and device.
     ///
     /// # Errors
-    /// If there is no memory, or the library fails. Nothing that the caller still holds has changed.
+    /// The memory is used up, or the library fails. The values that the caller keeps have not changed.
     fn run(&self, args: Vec<Held>) -> Result<Outcome, Failure>;
 }
 
-/// What a call gives.
+/// The outcome of a call.
 #[derive(Debug)]
 pub enum Outcome {
     /// The results, in order.
     Done(Vec<Held>),
-    /// An operator may have no result (an integer that does not fit, a position outside of its axis), so that the call
-    /// is to be computed by the [`reference`](crate::reference). A backend may suspect too much, never too little, and
-    /// only where [`Function::may_stop`](crate::Function::may_stop).
+    /// An operator may have no result, because an integer does not fit or a position is outside its axis. The caller
+    /// then computes the call by the [`reference`](crate::reference). A backend may suspect too many calls, never too
+    /// few, and only if [`Function::may_stop`](crate::Function::may_stop) is true.
     Suspect,
 }
 
-/// A tensor on a device. It stays there until it is dropped.
+/// A tensor on a device, where it remains until it is dropped.
 pub trait Buffer: fmt::Debug + Send + Sync {
-    /// Its type.
+    /// The type of the tensor.
     fn ty(&self) -> &Type;
 
-    /// How its numbers are stored (single precision where it has none).
+    /// The precision of its numbers; single precision if it contains no numbers.
     fn precision(&self) -> Precision;
 
-    /// Copies it to the host.
+    /// Copies the tensor to the host.
     ///
     /// # Errors
-    /// If the library fails.
+    /// The library fails.
     fn download(&self) -> Result<Value, Failure>;
 
-    /// Itself, for the backend that made it.
+    /// The buffer as `Any`, for the backend that made it.
     fn as_any(&self) -> &dyn Any;
 }
 
-/// A value, wherever it is.
+/// A value on the host or on a device.
 #[derive(Clone, Debug)]
 pub enum Held {
-    /// On the host.
+    /// A value on the host.
     Host(Value),
-    /// On a device.
+    /// A value on a device.
     Device(Arc<dyn Buffer>),
 }
 
 impl Held {
-    /// Its type.
+    /// The type of the value.
     pub fn ty(&self) -> Type {
         match self {
             Held::Host(value) => value.ty(),
@@ -200,10 +201,10 @@ impl Held {
         }
     }
 
-    /// On the host, copied there if need be.
+    /// The value on the host, copied if necessary.
     ///
     /// # Errors
-    /// If the library fails.
+    /// The library fails.
     pub fn to_host(&self) -> Result<Value, Failure> {
         match self {
             Held::Host(value) => Ok(value.clone()),

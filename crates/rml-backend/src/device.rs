@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-/// A device that can be asked for.
+/// A device that a user can select.
 ///
 /// ```
 /// use rml_backend::Device;
@@ -11,21 +11,21 @@ use std::fmt;
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Device {
-    /// The processor; its memory is that of the host.
+    /// The processor, which uses the host's memory.
     Cpu,
-    /// The GPU of that number, which has memory of its own.
+    /// The GPU of this number, which has its own memory.
     Cuda(u16),
 }
 
 impl Device {
-    /// The device of that name: `cpu`, or `cuda:N`, with N as it is printed.
+    /// The device called `name`: `cpu`, or `cuda:N` with N as it is printed.
     pub fn read(name: &str) -> Option<Self> {
         let number = |digits: &str| digits.parse().ok().map(Self::Cuda);
         let found = if name == "cpu" { Some(Self::Cpu) } else { name.strip_prefix("cuda:").and_then(number) };
         found.filter(|device| device.to_string() == name)
     }
 
-    /// Whether its values take the host's memory.
+    /// Whether the device's values are in the host's memory.
     pub fn is_host(self) -> bool {
         self == Self::Cpu
     }

@@ -8,50 +8,50 @@ use rml_base::{Code, Diagnostic, EntityId};
 
 use crate::function::{Function, Kind, Val};
 
-/// A failure of a backend, in the terms of the contract; it becomes a diagnostic where the function is known.
+/// A failure of a backend, in the terms of the contract; it becomes a diagnostic once the function is known.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Failure {
-    /// Which kind: one of [`rml_base::codes::backend`], or `memory-limit`.
+    /// The code of the failure: one of [`rml_base::codes::backend`], or `memory-limit`.
     pub code: Code,
-    /// The value of the function that it is about, if it is about one.
+    /// The value of the function that causes the failure, if there is one.
     pub at: Option<Val>,
-    /// What is wrong, in one sentence without a full stop.
+    /// The error, in one sentence without a full stop.
     pub message: String,
-    /// How to fix it.
+    /// Advice on how to fix it.
     pub help: Option<String>,
 }
 
 impl Failure {
-    /// A failure of that kind.
+    /// A failure with the given code.
     pub fn new(code: Code, message: impl Into<String>) -> Self {
         Self { code, at: None, message: message.into(), help: None }
     }
 
-    /// A value of a function that the backend cannot compute.
+    /// The failure for a value that the backend cannot compute.
     pub fn refusal(at: Val, message: impl Into<String>) -> Self {
         Self { at: Some(at), ..Self::new(codes::BACKEND_REFUSES, message) }
     }
 
-    /// A call that failed.
+    /// The failure of a call.
     pub fn call(message: impl Into<String>) -> Self {
         Self::new(codes::BACKEND_FAILED, message)
     }
 
-    /// A value for which the limit of the process leaves no memory; see [`rml_base::memory`].
+    /// The failure for a value that does not fit the memory limit of the process; see [`rml_base::memory`].
     pub fn shortage(at: Option<Val>, shortage: Shortage) -> Self {
         let d = shortage.diagnostic("a tensor");
         let message = format!("{}: {}", d.message, d.notes.join("; "));
         Self { code: d.code, at, message, help: d.help.into_iter().next() }
     }
 
-    /// The same with a way to fix it.
+    /// Adds advice on how to fix the failure.
     #[must_use]
     pub fn help(mut self, help: impl Into<String>) -> Self {
         self.help = Some(help.into());
         self
     }
 
-    /// As a diagnostic, without a place.
+    /// The failure as a diagnostic, without a place in the source.
     pub fn diagnostic(self) -> Diagnostic {
         let d = Diagnostic::error(self.code, self.message);
         match self.help {
@@ -60,7 +60,7 @@ impl Failure {
         }
     }
 
-    /// As a diagnostic that names the operator and its place in the source.
+    /// The failure as a diagnostic that names the operator and its place in the source.
     pub fn within(self, function: &Function) -> Diagnostic {
         let place = self.at.and_then(|at| function.values.get(at)).cloned();
         let d = self.diagnostic();
@@ -73,13 +73,13 @@ impl Failure {
         }
     }
 
-    /// One line of fields for the boundary of a library; [`from_text`](Self::from_text) reads it.
+    /// The fields on one line, to cross the boundary of a library; [`from_text`](Self::from_text) reads this form.
     pub(crate) fn to_text(&self) -> String {
         let at = self.at.map(|v| v.index().to_string()).unwrap_or_default();
         [self.code.name, &at, &self.message, self.help.as_deref().unwrap_or_default()].join("\u{1f}")
     }
 
-    /// Reads [`to_text`](Self::to_text); anything else is the message of a failed call.
+    /// Reads the form of [`to_text`](Self::to_text); any other text becomes the message of a failed call.
     #[cfg(any(test, feature = "load"))]
     pub(crate) fn from_text(text: &str) -> Self {
         let fields: Vec<&str> = text.split('\u{1f}').collect();

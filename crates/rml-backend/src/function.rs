@@ -1,9 +1,9 @@
 //! Tensor functions, which backends prepare.
 //!
 //! Invariants, checked by [`verify`](crate::verify):
-//! - **B1** inputs are the first values, so that argument `i` is value `i`; operands stand before their uses.
-//! - **B2** the type of every value is the result type of its operator on its operands, or the type of its constant.
-//! - **B3** results are values of the function.
+//! - **B1** Inputs are the first values: argument `i` is value `i`. Operands come before their uses.
+//! - **B2** The type of every value is the result type of its operator on its operands, or the type of its constant.
+//! - **B3** Results are values of the function.
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ entity_id!(
     "x"
 );
 
-/// How a value comes about.
+/// The definition of a value.
 #[derive(Clone, Debug)]
 pub enum Kind {
     /// An argument of the call.
@@ -33,27 +33,27 @@ pub enum Kind {
     },
 }
 
-/// A value: how it comes about, its type, and where it stands in the source.
+/// A value: its definition, its type and its place in the source.
 #[derive(Clone, Debug)]
 pub struct Def {
-    /// How it comes about.
+    /// The definition.
     pub kind: Kind,
-    /// Its type; numbers have the function's precision.
+    /// The type; numbers have the function's precision.
     pub ty: Type,
-    /// In the source, for messages.
+    /// The place in the source, for messages.
     pub span: Span,
 }
 
 /// A tensor function: a graph in static single assignment form.
 #[derive(Clone, Debug)]
 pub struct Function {
-    /// What it is called in messages and profiles.
+    /// The name in messages and profiles.
     pub name: Arc<str>,
-    /// How `num` is stored and computed.
+    /// The precision in which `num` is stored and computed.
     pub precision: Precision,
-    /// All values; inputs first, operands before uses.
+    /// All values: inputs first, operands before uses.
     pub values: IndexVec<Val, Def>,
-    /// What a call returns, in order.
+    /// The results of a call, in order.
     pub results: Vec<Val>,
 }
 
@@ -63,12 +63,12 @@ impl Function {
         Self { name: name.into(), precision, values: IndexVec::new(), results: Vec::new() }
     }
 
-    /// Appends an input; all of them come before other values (B1).
+    /// Appends an input; all inputs come before other values (B1).
     pub fn input(&mut self, ty: Type, span: Span) -> Val {
         self.values.push(Def { kind: Kind::Input, ty, span })
     }
 
-    /// Appends a constant; its numbers are rounded to the function's precision.
+    /// Appends a constant whose numbers are rounded to the function's precision.
     pub fn constant(&mut self, value: &Value, span: Span) -> Val {
         let value = value.to_precision(self.precision);
         self.values.push(Def { ty: value.ty(), kind: Kind::Const(value), span })
@@ -77,7 +77,7 @@ impl Function {
     /// Appends an operator.
     ///
     /// # Errors
-    /// If the operands do not fit it.
+    /// The operands do not fit the operator.
     pub fn apply(&mut self, op: Op, args: Vec<Val>, span: Span) -> Result<Val, TypeError> {
         let types: Vec<Type> = args.iter().map(|&x| self.values[x].ty.clone()).collect();
         let ty = result_type(&op, &types)?;
@@ -89,8 +89,8 @@ impl Function {
         self.values.iter_enumerated().take_while(|(_, d)| matches!(d.kind, Kind::Input))
     }
 
-    /// Whether some operator in it may have no result for operands of the right types: integers that do not fit,
-    /// positions outside of their axis.
+    /// Whether some operator of the function may have no result for operands of the right types, because an integer
+    /// does not fit or a position is outside its axis.
     pub fn may_stop(&self) -> bool {
         self.values.iter().any(|def| match &def.kind {
             Kind::Apply { op: Op::Gather { .. } | Op::Pick | Op::ScatterAdd { .. }, .. } => true,
@@ -99,8 +99,8 @@ impl Function {
         })
     }
 
-    /// For each value, after which value nobody needs it; `None` for results, which the caller gets. A value that
-    /// nobody needs is dead after itself.
+    /// For each value, the last value that uses it; `None` for results, which the caller receives. For a value without
+    /// uses, this is the value itself.
     pub fn last_uses(&self) -> IndexVec<Val, Option<Val>> {
         let mut last: IndexVec<Val, Option<Val>> = self.values.ids().map(Some).collect();
         for (user, def) in self.values.iter_enumerated() {
@@ -112,7 +112,7 @@ impl Function {
         last
     }
 
-    /// The start of text 0: the span of values that stand in no source.
+    /// The start of text 0, as the span of values that are not in any source.
     pub fn nowhere() -> Span {
         Span::new(rml_base::FileId::from_index(0), 0, 0)
     }

@@ -1,18 +1,18 @@
 //! The contract between engines, which run programs, and backends, which compute tensors for them.
 //!
-//! - [`Function`]: a tensor function, a typed and shaped graph over the operator table. Pure: no streams, no clocks, no
-//!   state.
-//! - [`Backend`] prepares a whole function, or refuses it; an [`Executable`] runs it on [`Held`] values, which stay on
-//!   the device between calls until a caller asks for a host copy.
-//! - [`Prepared`] is an executable with the exact semantics of errors: where a backend suspects that an integer may not
-//!   fit or a position is outside of its axis, the call is computed again by the [`mod@reference`] evaluation.
-//! - [`routine`]: a sequence of functions, with loops around them. A backend compiles a routine to one program, or it
-//!   runs call by call.
+//! - [`Function`]: a tensor function, a typed and shaped graph over the operator table. It is pure: it has no streams,
+//!   clocks or state.
+//! - [`Backend`] prepares a whole function, or refuses it. An [`Executable`] runs it on [`Held`] values, which stay on
+//!   the device between calls until a caller requests a host copy.
+//! - [`Prepared`] is an executable with the exact semantics of errors: if a backend suspects that an integer may not
+//!   fit or a position is outside its axis, the [`mod@reference`] evaluation computes the call again.
+//! - [`routine`]: a sequence of functions, with loops around them. A backend compiles a routine to one program, or runs
+//!   it call by call.
 //! - `suite` (feature `suite`): the checks that every backend must pass; its tests run them.
-//! - [`plugin`]: the same contract for libraries loaded at run time.
+//! - [`plugin`]: the same contract for libraries that are loaded at run time.
 //!
-//! All traits are object-safe: which backend runs is chosen at run time. Nothing here knows a particular library, opens
-//! a file by a path of its own, or reads the environment.
+//! All traits are object-safe, because the backend is chosen at run time. The crate knows no particular library, opens
+//! no file by a path of its own, and does not read the environment.
 
 mod contract;
 mod device;

@@ -10,17 +10,17 @@ use crate::error::Failure;
 use crate::function::{Function, Kind, Val};
 use crate::reference::{Stop, evaluate};
 
-/// A function and what a backend made of it.
+/// A function and the executable that a backend made of it.
 #[derive(Debug)]
 pub struct Prepared {
     function: Arc<Function>,
     executable: Box<dyn Executable>,
     may_stop: bool,
-    /// What a call takes of the host's memory; nothing if the backend computes on another device.
+    /// The host memory that a call needs; empty if the backend computes on another device.
     need: Need,
 }
 
-/// A bound from below on what a call takes: its results, and its largest value.
+/// A lower bound of the memory that a call needs: the size of its results, and of its largest value.
 #[derive(Clone, Copy, Default, Debug)]
 struct Need {
     largest: u64,
@@ -45,10 +45,10 @@ impl Need {
     }
 }
 
-/// Why a call has no results.
+/// Reasons why a call has no results.
 #[derive(Debug)]
 pub enum RunError {
-    /// An operator has none for these operands.
+    /// An operator has no result for these operands.
     Stop(Stop),
     /// The backend failed.
     Failed(Box<Diagnostic>),
@@ -58,7 +58,7 @@ impl Prepared {
     /// Has `backend` prepare a function.
     ///
     /// # Errors
-    /// If it refuses; the diagnostic names the operator and its place.
+    /// The backend refuses the function; the diagnostic names the operator and its place.
     pub fn new(backend: &dyn Backend, function: Arc<Function>) -> Result<Self, Diagnostic> {
         debug_assert_eq!(crate::verify(&function), Ok(()));
         let executable = backend.prepare(&function).map_err(|f| f.within(&function))?;
@@ -72,14 +72,14 @@ impl Prepared {
         &self.function
     }
 
-    /// Runs it; see [`Executable::run`]. What the backend suspects is computed by the reference.
+    /// Runs the function; see [`Executable::run`]. The reference computes the calls that the backend suspects.
     ///
     /// # Errors
-    /// If an operator has no result, if the backend fails, or if the call would take more memory than is allowed.
+    /// An operator has no result; the backend fails; or the call would need more memory than allowed.
     pub fn run(&self, args: Vec<Held>) -> Result<Vec<Held>, RunError> {
         let failed = |f: Failure| RunError::Failed(Box::new(f.within(&self.function)));
         self.need.ask().map_err(failed)?;
-        // A backend keeps the arguments as they are, so the reference can compute with the same ones.
+        // A backend does not change the arguments, so the reference can compute with the same ones.
         let spare = if self.may_stop { args.clone() } else { Vec::new() };
         match self.executable.run(args).map_err(failed)? {
             Outcome::Done(results) => Ok(results),

@@ -1,5 +1,5 @@
-//! The reference: a function computed on the host by the evaluation of the operator table, one operator after the
-//! other.
+//! The reference: it computes a function on the host, one operator after the other, by the evaluation of the operator
+//! table.
 
 use std::any::Any;
 use std::sync::Arc;
@@ -17,10 +17,10 @@ use crate::function::{Function, Kind, Val};
 pub struct Reference;
 
 impl Reference {
-    /// Opens it.
+    /// Opens the reference.
     ///
     /// # Errors
-    /// If another device than `cpu` is asked for.
+    /// The options ask for a device other than `cpu`.
     pub fn open(options: &Options) -> Result<Self, Failure> {
         options.on_cpu("reference").map(|()| Self)
     }
@@ -63,13 +63,13 @@ impl Executable for Ready {
             Err(Stop { at, error: EvalError::Memory(shortage) }) => {
                 Err(Failure::shortage(Some(at), shortage))
             }
-            // An operator without a result is found again, and reported, by the same evaluation in the contract.
+            // The same evaluation in the contract finds the operator without a result again and reports it.
             Err(_) => Ok(Outcome::Suspect),
         }
     }
 }
 
-/// A value that stays on the host; copying it shares it.
+/// A value that stays on the host; copies share its elements.
 #[derive(Debug)]
 struct Kept {
     ty: Type,
@@ -99,30 +99,30 @@ impl Buffer for Kept {
 pub struct Stop {
     /// The operator's value.
     pub at: Val,
-    /// Why.
+    /// The reason.
     pub error: EvalError,
 }
 
-/// The results of `function` for those arguments. Values are dropped as soon as nobody needs them.
+/// The results of `function` for the given arguments. Values are dropped after their last use.
 ///
 /// # Errors
-/// If an operator has no result; the first one is named.
+/// An operator has no result; the first such operator is named.
 ///
 /// # Panics
-/// If the function does not satisfy B1 to B3, or the arguments do not have its inputs' types.
+/// The function does not satisfy B1 to B3, or the arguments do not have the types of its inputs.
 pub fn evaluate(function: &Function, args: &[Value]) -> Result<Vec<Value>, Stop> {
     Interpreter::new(function).run(function, args)
 }
 
-/// When values of one function can be dropped; worked out once for many calls.
+/// Runs one function many times; computes only once when each value can be dropped.
 #[derive(Clone, Debug)]
 pub struct Interpreter {
-    /// For each value, those that nobody needs after it.
+    /// For each value, the values that are not used after it.
     dead: IndexVec<Val, Vec<Val>>,
 }
 
 impl Interpreter {
-    /// For that function.
+    /// An interpreter for `function`.
     pub fn new(function: &Function) -> Self {
         let mut dead = IndexVec::filled(Vec::new(), function.values.len());
         for (value, last) in function.last_uses().iter_enumerated() {
@@ -133,13 +133,13 @@ impl Interpreter {
         Self { dead }
     }
 
-    /// As [`evaluate`], for the function that this was made for.
+    /// Runs [`evaluate`] for the function that this interpreter was made for.
     ///
     /// # Errors
-    /// As [`evaluate`].
+    /// The same as for [`evaluate`].
     ///
     /// # Panics
-    /// As [`evaluate`].
+    /// The same as for [`evaluate`].
     pub fn run(&self, function: &Function, args: &[Value]) -> Result<Vec<Value>, Stop> {
         let mut values: IndexVec<Val, Option<Value>> = IndexVec::filled(None, function.values.len());
         for (at, def) in function.values.iter_enumerated() {

@@ -1,4 +1,4 @@
-//! Text form of functions, in which they cross the boundary of a loaded library; [`parse`] reads what [`print`] writes.
+//! Text form of functions, for the boundary of a loaded library; [`parse`] reads the form that [`print`] writes.
 //!
 //! ```text
 //! function f32 "lstm"
@@ -8,7 +8,7 @@
 //! result x2
 //! ```
 //!
-//! Spans are not part of the text: all values of a function that was read stand [nowhere](Function::nowhere).
+//! Spans are not part of the text: all values of a parsed function have the span [nowhere](Function::nowhere).
 
 use std::fmt::{self, Write};
 
@@ -40,10 +40,10 @@ fn write_function(out: &mut String, function: &Function) -> fmt::Result {
     Ok(())
 }
 
-/// Reads what [`print()`] writes. The result need not verify.
+/// Reads the form that [`print()`] writes. The result need not satisfy B1 to B3.
 ///
 /// # Errors
-/// Names line and expectation.
+/// The text is not valid; the error names the line and the expectation.
 pub fn parse(text: &str) -> Result<Function, String> {
     let mut lines = text.lines().enumerate().map(|(i, l)| Cursor::new(i + 1, l)).filter(|c| !c.at_end());
     let mut head = lines.next().ok_or("the text is empty")?;

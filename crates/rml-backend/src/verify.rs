@@ -6,10 +6,10 @@ use rml_ir::op::result_type;
 
 use crate::function::{Function, Kind};
 
-/// Checks B1 to B3; one line for each violation.
+/// Checks B1 to B3.
 ///
 /// # Errors
-/// If there is one.
+/// An invariant is violated; there is one line for each violation.
 pub fn verify(function: &Function) -> Result<(), Vec<String>> {
     let mut found = Vec::new();
     let inputs = function.inputs().count();

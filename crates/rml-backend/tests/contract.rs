@@ -1,4 +1,4 @@
-//! What the contract does with a backend that refuses, fails or suspects.
+//! The contract's treatment of a backend that refuses, fails or suspects.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use rml_base::{FileId, Span};
 use rml_ir::op::{Binary, EvalError, Op};
 use rml_ir::{DType, Precision, Type, Value};
 
-/// A backend whose every call ends in the same way.
+/// A backend whose calls all end in the same way.
 #[derive(Clone, Debug)]
 enum Mock {
     Refuses(Val),
@@ -44,7 +44,7 @@ impl Executable for Mock {
     }
 }
 
-/// `x + 1, (x + 1) * y` over ints; the product stands at 10..15 of the text.
+/// `x + 1, (x + 1) * y` over ints; the span of the product is 10..15.
 fn function() -> Arc<Function> {
     let int = Type::scalar(DType::Int);
     let span = Span::new(FileId(0), 10, 15);

@@ -8,7 +8,7 @@ use rml_backend::{About, Backend, Buffer, Executable, Failure, Function, Held, O
 use rml_backend_cpu::Cpu;
 use rml_ir::{Precision, Type, Value};
 
-/// The embedded backend with buffers that can be overwritten, and whether it overwrites them.
+/// The embedded backend with buffers that can be overwritten; the field states whether it overwrites them.
 #[derive(Debug)]
 struct Overwriting(bool);
 

@@ -1,4 +1,4 @@
-//! The suite finds what is wrong: backends with one fault each fail the checks that are about it.
+//! The suite finds defects: a backend with one fault fails the checks that cover this fault.
 
 use std::sync::Arc;
 
@@ -8,20 +8,20 @@ use rml_backend_cpu::Cpu;
 use rml_ir::op::{Op, Unary};
 use rml_ir::{Data, Value};
 
-/// What a backend does wrong.
+/// The fault of a backend.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Fault {
-    /// The last element of every result is a little off.
+    /// The last element of every result is slightly wrong.
     Imprecise,
-    /// Operators without a result have one.
+    /// Operators that should have no result have one.
     Careless,
-    /// Every call is left to the reference.
+    /// Every call is suspect, so the reference computes it.
     Lazy,
     /// The sign of zero is lost.
     Unsigned,
-    /// It refuses everything.
+    /// It refuses every function.
     Refuses,
-    /// It takes every hyperbolic tangent for a sine.
+    /// It computes a sine for every hyperbolic tangent.
     Confused,
 }
 
@@ -73,7 +73,7 @@ impl Executable for Faulty {
     }
 }
 
-/// The value with the fault in it.
+/// Applies the fault to a value.
 fn spoil(value: &Value, fault: Fault) -> Value {
     let mut data = value.to_data();
     match (&mut data, fault) {
@@ -90,7 +90,7 @@ fn spoil(value: &Value, fault: Fault) -> Value {
     Value::new(value.shape(), data)
 }
 
-/// The names of the checks that a backend with that fault fails.
+/// The names of the checks of a topic that a backend with the given fault fails.
 fn failed(fault: Fault, topic: &str) -> Vec<String> {
     let mutant = Mutant(Cpu::open(&Options::default()).expect("the embedded backend"), fault);
     let of_topic = checks().into_iter().filter(|c| c.name.starts_with(topic));
@@ -168,7 +168,7 @@ fn a_random_function_that_fails_shrinks_to_the_operator_that_is_wrong() {
     assert!(shrunk > 5, "only {shrunk} functions fail");
 }
 
-/// `docs/numerics.md` holds the table of tolerances.
+/// The table of tolerances in `docs/numerics.md` is up to date.
 #[test]
 fn the_documentation_states_the_tolerances() {
     const MARKS: [&str; 2] = ["<!-- tolerances -->\n", "<!-- end of tolerances -->\n"];

@@ -6,9 +6,9 @@ use rml_ir::{DType, Precision, Type, Value};
 
 /// A function whose first results have the types of its first inputs.
 pub(crate) struct Case {
-    /// What it does.
+    /// The kind of work.
     pub(crate) group: &'static str,
-    /// How large it is.
+    /// The size of the work.
     pub(crate) size: String,
     pub(crate) function: Function,
     pub(crate) args: Vec<Value>,
@@ -25,7 +25,7 @@ fn num(dims: &[usize]) -> Type {
     Type::new(DType::Num, dims)
 }
 
-/// All elements `x`.
+/// A value of shape `dims` whose elements are all `x`.
 fn filled(dims: &[usize], x: f64) -> Value {
     Value::filled(&num(dims), x, Precision::F32)
 }
@@ -44,7 +44,7 @@ fn add(dims: &[usize]) -> Case {
     Case { group: "add", size, function: f, args: vec![filled(dims, 0.0), filled(dims, 1e-3)] }
 }
 
-/// `x @ y` of square matrices; `y` takes means, so that elements stay what they are.
+/// `x @ y` of square matrices; `y` computes means, so the elements do not change.
 #[allow(clippy::cast_precision_loss, reason = "sizes are small")]
 fn matmul(n: usize) -> Case {
     let dims = [n, n];
@@ -87,7 +87,7 @@ fn lstm(batch: usize, inputs: usize, units: usize) -> Case {
     Case { group: "lstm", size: format!("{inputs}-{units}"), function: f, args }
 }
 
-/// That many operators one after the other, and a constant that makes the function a new one.
+/// A chain of `operators` operators, and a constant that makes the function a new one.
 pub(crate) fn chain(operators: usize, constant: f64) -> Function {
     let mut f = Function::new("chain", Precision::F32);
     let mut x = f.input(num(&[32, 64]), Function::nowhere());

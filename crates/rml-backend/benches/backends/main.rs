@@ -1,10 +1,10 @@
-//! What calls, start-up and preparation cost on each backend: `cargo xtask bench` runs this and writes the table of
-//! `docs/performance-method.md`.
+//! Measures the cost of calls, start-up and preparation on each backend. `cargo xtask bench` runs this program and
+//! writes the table of `docs/performance-method.md`.
 //!
-//! Backends are asked for as in the suite: `RML_TEST_BACKENDS=cpu,xla,torch`. The backends take turns at each case. A
-//! call has its arguments and results on the device, and each call gets the last one's result, so that none can be put
-//! off; the last result is copied to the host. Preparation meets a function that no cache has seen. Start-up is that of
-//! a fresh process, from opening the library to the first tensor on the device.
+//! The backends are selected as in the suite: `RML_TEST_BACKENDS=cpu,xla,torch`. The backends take turns at each case.
+//! The arguments and results of a call are on the device, and each call gets the results of the previous one, so no
+//! call can be deferred; the last result is copied to the host. Preparation is measured with a function that is in no
+//! cache. Start-up is measured in a fresh process, from opening the library to the first tensor on the device.
 #![allow(
     clippy::print_stdout,
     clippy::print_stderr,
@@ -23,15 +23,15 @@ use rml_backend::{Backend, Function, Held, Prepared};
 use rml_backend_cpu::Cpu;
 use rml_ir::Value;
 
-/// Names the backend that a child process opens and times.
+/// The environment variable with the name of the backend that a child process opens and times.
 const CHILD: &str = "RML_BENCH_OPEN";
 
-/// A backend by name.
+/// A name and the backend of this name.
 type Opened = (String, Arc<dyn Backend>);
 
 fn main() -> ExitCode {
     let mut wanted = Wanted::read(|name| std::env::var_os(name));
-    // More would wait for each other where the machine does other things too.
+    // With more threads, calls would wait for each other on a machine that runs other programs too.
     wanted.options.threads = Some(1);
     if let Ok(name) = std::env::var(CHILD) {
         return child(&wanted, &name);
@@ -62,7 +62,7 @@ fn open(wanted: &Wanted, name: &str) -> Result<Arc<dyn Backend>, Closed> {
     wanted.open(name, |options| Ok(Arc::new(Cpu::open(options)?)))
 }
 
-/// Opens a backend and prints how many nanoseconds that took.
+/// Opens a backend and prints the time that this took, in nanoseconds.
 fn child(wanted: &Wanted, name: &str) -> ExitCode {
     let start = Instant::now();
     let uploaded = open(wanted, name).ok().and_then(|backend| backend.upload(&Value::F32(1.0)).ok());
@@ -81,7 +81,7 @@ fn start_up(criterion: &mut Criterion, backends: &[Opened]) {
     group.finish();
 }
 
-/// How long a process of its own takes to open that backend.
+/// The time that a separate process needs to open the backend.
 fn started(name: &str) -> Duration {
     let program = std::env::current_exe().expect("this program has a path");
     let output = Command::new(program).env(CHILD, name).output().expect("this program starts");
@@ -105,7 +105,7 @@ fn calls(criterion: &mut Criterion, backends: &[Opened]) {
     }
 }
 
-/// That many calls, each with the results of the last one as its first arguments.
+/// The time of `iterations` calls, each with the results of the previous one as its first arguments.
 fn chain(prepared: &Prepared, args: &[Held], iterations: u64) -> Duration {
     let mut args = args.to_vec();
     let start = Instant::now();

@@ -1,4 +1,4 @@
-//! Routines by calls: for backends that compile functions, and no loops.
+//! Runs routines as calls, for backends that compile functions but no loops.
 
 use rml_base::{EntityId, IndexVec};
 use rml_ir::Type;
@@ -9,13 +9,13 @@ use crate::contract::{Backend, Executable, Held, Outcome};
 use crate::error::Failure;
 use crate::function::Function;
 
-/// A routine whose functions are called one after the other; the body of a loop once a pass.
+/// A routine whose functions are called one after the other; the body of a loop is called once per pass.
 #[derive(Debug)]
 pub struct ByCalls {
     slots: usize,
     steps: Vec<Ready>,
     results: Vec<Slot>,
-    /// For each step, the slots that nobody reads after it.
+    /// For each step, the slots that are not read after it.
     dead: Vec<Vec<Slot>>,
 }
 
@@ -30,9 +30,9 @@ enum Ready {
 struct Turning {
     shape: Loop,
     body: Box<dyn Executable>,
-    /// For each tensor whose rows the body sees: what takes them apart.
+    /// For each tensor whose rows the body reads, the function that splits it into rows.
     apart: Vec<Box<dyn Executable>>,
-    /// For each result that is kept: what puts its rows together.
+    /// For each kept result, the function that joins its rows.
     together: Vec<Box<dyn Executable>>,
 }
 
@@ -40,7 +40,7 @@ impl ByCalls {
     /// Has a backend prepare all functions of a routine.
     ///
     /// # Errors
-    /// If it refuses one.
+    /// The backend refuses a function.
     pub fn new(backend: &(impl Backend + ?Sized), routine: &Routine) -> Result<Self, Failure> {
         let step = |step: &Step| {
             Ok(match step {
@@ -79,7 +79,7 @@ impl Turning {
         })
     }
 
-    /// Its results; none if a call is suspect.
+    /// The results; `None` if a call is suspect.
     fn run(&self, slots: &IndexVec<Slot, Option<Held>>) -> Result<Option<Vec<Held>>, Failure> {
         let l = &self.shape;
         let mut rows = Vec::with_capacity(self.apart.len());
@@ -113,7 +113,7 @@ impl Turning {
     }
 }
 
-/// Rows `offset..offset + count` of a tensor, each a result.
+/// A function that returns rows `offset..offset + count` of a tensor, each as one result.
 fn rows(routine: &Routine, ty: &Type, offset: usize, count: usize) -> Function {
     let mut function = Function::new("rows", routine.precision);
     let x = function.input(ty.clone(), Function::nowhere());
@@ -127,7 +127,7 @@ fn rows(routine: &Routine, ty: &Type, offset: usize, count: usize) -> Function {
     function
 }
 
-/// That many values of a type, stacked.
+/// A function that stacks `count` values of a type.
 fn stack(routine: &Routine, ty: &Type, count: usize) -> Function {
     let mut function = Function::new("stack", routine.precision);
     let rows = (0..count).map(|_| function.input(ty.clone(), Function::nowhere())).collect();

@@ -1,15 +1,15 @@
 //! Routines: sequences of calls of tensor functions, with loops, and with known shapes.
 //!
 //! A window of a plan becomes a routine: a computation over all ticks is a call, and a recurrence is a loop. A backend
-//! that compiles loops compiles a routine to one program; for all others, [`ByCalls`] calls the body of a loop once per
-//! pass.
+//! that compiles loops compiles a routine to one program; for all other backends, [`ByCalls`] calls the body of a loop
+//! once per pass.
 //!
 //! Invariants, checked by [`verify`]:
-//! - **R1** steps read only earlier slots: the inputs, and the results of earlier steps.
-//! - **R2** operands have the types of the function's inputs, and a value that a loop carries keeps its type.
-//! - **R3** a loop runs at least once, and its rows are in their slots.
-//! - **R4** functions satisfy B1 to B3, routines in loops R1 to R4, and all have the routine's precision; results are
-//!   slots.
+//! - **R1** Steps read only earlier slots: the inputs, and the results of earlier steps.
+//! - **R2** Operands have the types of the function's inputs, and a carried value of a loop keeps its type.
+//! - **R3** A loop runs at least once, and its rows are within their slots.
+//! - **R4** Functions satisfy B1 to B3, routines in loops satisfy R1 to R4, and all have the routine's precision.
+//!   Results are slots.
 
 use std::sync::Arc;
 
@@ -37,64 +37,64 @@ entity_id!(
 /// Steps over slots.
 #[derive(Clone, Debug)]
 pub struct Routine {
-    /// What it is called in messages and profiles.
+    /// The name in messages and profiles.
     pub name: Arc<str>,
-    /// How `num` is stored and computed.
+    /// The precision in which `num` is stored and computed.
     pub precision: Precision,
     /// The types of all values: inputs first, then the results of each step.
     pub slots: IndexVec<Slot, Type>,
-    /// How many slots are inputs.
+    /// The number of slots that are inputs.
     pub inputs: usize,
-    /// What is computed, in order.
+    /// The steps, in order.
     pub steps: Vec<Step>,
-    /// What a run returns, in order.
+    /// The results of a run, in order.
     pub results: Vec<Slot>,
 }
 
-/// Something that a routine does.
+/// A step of a routine.
 #[derive(Clone, Debug)]
 pub enum Step {
-    /// A function is called once.
+    /// One call of a function.
     Call {
-        /// Which one.
+        /// The function.
         function: Function,
-        /// Its arguments.
+        /// The arguments.
         args: Vec<Slot>,
-        /// The slot of its first result; the others follow.
+        /// The slot of the first result; the other results follow.
         out: Slot,
     },
-    /// A function, or a routine, is called again and again.
+    /// Repeated calls of a function or a routine.
     Loop(Loop),
 }
 
-/// What a loop calls.
+/// The body of a loop.
 #[derive(Clone, Debug)]
 pub enum Body {
     /// A function.
     Function(Function),
-    /// A routine, as that of a window which runs many times.
+    /// A routine, such as that of a window that runs many times.
     Routine(Box<Routine>),
 }
 
-/// A function or a routine that is called once for each row, from the first one on or from the last one back.
+/// A function or a routine that is called once for each row, in order from the first row or from the last row.
 ///
-/// The inputs of the body are the carried values, the rows, and what is the same in each pass, in this order. Its
-/// results are the next values of what is carried, and then a row of each result that is kept.
+/// The inputs of the body are the carried values, the rows, and the values that are the same in each pass, in this
+/// order. Its results are the next carried values, and then one row of each kept result.
 #[derive(Clone, Debug)]
 pub struct Loop {
-    /// What is called.
+    /// The function or routine that is called.
     pub body: Body,
-    /// How often, at least once.
+    /// The number of passes, at least one.
     pub count: usize,
-    /// From the last row back.
+    /// Whether the loop runs from the last row to the first.
     pub backward: bool,
-    /// What the carried values start with.
+    /// The initial values of the carried values.
     pub carried: Vec<Slot>,
-    /// Tensors of which the pass for row `i` sees the element at `offset + i` of the first axis.
+    /// Tensors and offsets: the pass for row `i` reads the element at `offset + i` of the first axis.
     pub rows: Vec<(Slot, usize)>,
-    /// What each pass sees.
+    /// The values that are the same in each pass.
     pub whole: Vec<Slot>,
-    /// The slot of the first result: the carried values after the last pass, then the results that are kept, one row a
+    /// The slot of the first result: the carried values after the last pass, then the kept results with one row per
     /// pass.
     pub out: Slot,
 }
@@ -106,13 +106,13 @@ impl Routine {
         Self { name: name.into(), precision, slots, inputs: 0, steps, results }
     }
 
-    /// Appends an input; all of them come before steps.
+    /// Appends an input; all inputs come before steps.
     pub fn input(&mut self, ty: Type) -> Slot {
         self.inputs += 1;
         self.slots.push(ty)
     }
 
-    /// Appends a call; its results.
+    /// Appends a call and returns its results.
     pub fn call(&mut self, function: Function, args: Vec<Slot>) -> Vec<Slot> {
         let out = Slot::from_index(self.slots.len());
         let results = function.results.iter().map(|&r| self.slots.push(function.values[r].ty.clone()));
@@ -121,7 +121,7 @@ impl Routine {
         results
     }
 
-    /// Appends a loop, whose first result is set here; its results.
+    /// Appends a loop, sets its first result, and returns its results.
     pub fn repeat(&mut self, mut l: Loop) -> Vec<Slot> {
         l.out = Slot::from_index(self.slots.len());
         let carried = l.carried.len();
@@ -131,17 +131,17 @@ impl Routine {
         types.into_iter().map(|ty| self.slots.push(ty)).collect()
     }
 
-    /// The types of its inputs.
+    /// The types of the inputs.
     pub fn input_types(&self) -> &[Type] {
         &self.slots.as_slice()[..self.inputs]
     }
 
-    /// The types of its results.
+    /// The types of the results.
     pub fn result_types(&self) -> Vec<Type> {
         self.results.iter().filter_map(|slot| self.slots.as_slice().get(slot.index()).cloned()).collect()
     }
 
-    /// The functions that it calls.
+    /// The functions that the routine calls.
     pub fn functions(&self) -> Vec<&Function> {
         let mut all = Vec::new();
         for step in &self.steps {
@@ -155,7 +155,7 @@ impl Routine {
         all
     }
 
-    /// For each step, the slots that are read in it for the last time, or never; results live on.
+    /// For each step, the slots that are not used after it. Results of the routine are not included.
     pub fn dead(&self) -> Vec<Vec<Slot>> {
         let mut last: IndexVec<Slot, Option<usize>> = IndexVec::filled(None, self.slots.len());
         let mut dead = vec![Vec::new(); self.steps.len()];
@@ -173,14 +173,14 @@ impl Routine {
         dead
     }
 
-    /// Whether some operator in it may have no result; see [`Function::may_stop`].
+    /// Whether some operator of the routine may have no result; see [`Function::may_stop`].
     pub fn may_stop(&self) -> bool {
         self.functions().into_iter().any(Function::may_stop)
     }
 }
 
 impl Body {
-    /// The types of its inputs.
+    /// The types of the inputs.
     pub fn input_types(&self) -> Vec<Type> {
         match self {
             Body::Function(function) => function.inputs().map(|(_, def)| def.ty.clone()).collect(),
@@ -188,7 +188,7 @@ impl Body {
         }
     }
 
-    /// The types of its results.
+    /// The types of the results.
     pub fn result_types(&self) -> Vec<Type> {
         match self {
             Body::Function(function) => {
@@ -199,7 +199,7 @@ impl Body {
         }
     }
 
-    /// Whether some operator in it may have no result.
+    /// Whether some operator of the body may have no result.
     pub fn may_stop(&self) -> bool {
         match self {
             Body::Function(function) => function.may_stop(),
@@ -209,7 +209,7 @@ impl Body {
 }
 
 impl Step {
-    /// What it reads.
+    /// The slots that the step reads.
     pub fn reads(&self) -> impl Iterator<Item = Slot> {
         let (call, l): (&[Slot], Option<&Loop>) = match self {
             Step::Call { args, .. } => (args, None),
@@ -225,7 +225,7 @@ impl Step {
         call.iter().copied().chain(around)
     }
 
-    /// The slot of its first result.
+    /// The slot of the first result.
     pub fn out(&self) -> Slot {
         match self {
             Step::Call { out, .. } | Step::Loop(Loop { out, .. }) => *out,
@@ -233,7 +233,7 @@ impl Step {
     }
 }
 
-/// The type of `n` values of that type, one after the other.
+/// The type of `n` values of type `ty`, stacked along a new first axis.
 pub fn stacked(ty: &Type, n: usize) -> Type {
     let dims: Vec<usize> = std::iter::once(n).chain(ty.shape.dims().iter().copied()).collect();
     Type { dtype: ty.dtype, shape: Shape::new(&dims) }

@@ -4,61 +4,62 @@ use rml_ir::Value;
 
 use super::Routine;
 
-/// The name of one more result, where operators may have none: whether some integer did not fit, or a position was
-/// outside of its axis.
+/// The name of an additional result of models with operators that may have no result: whether some integer did not fit,
+/// or a position was outside its axis.
 pub const SUSPECT: &str = "suspect";
 
-/// What is said about [`SUSPECT`].
+/// The description of [`SUSPECT`].
 pub const SUSPICION: &str = "an integer does not fit, or a position is outside of its axis";
 
 /// A window of a plan, of a known length.
 #[derive(Clone, Debug)]
 pub struct Model {
-    /// What is computed.
+    /// The computation.
     pub routine: Routine,
-    /// What each input of the routine is.
+    /// A description of each input of the routine.
     pub inputs: Vec<Given>,
-    /// What each result of the routine is.
+    /// A description of each result of the routine.
     pub outputs: Vec<Port>,
 }
 
-/// What an input of the routine is.
+/// An input of the routine.
 #[derive(Clone, Debug)]
 pub enum Given {
-    /// It is given with each call.
+    /// The value is given with each call.
     Port(Port),
-    /// It is the same in all calls.
+    /// The value is the same in all calls.
     Fixed(Value),
 }
 
-/// What goes into a call, or comes out of it.
+/// An input or an output of a call.
 #[derive(Clone, Debug)]
 pub struct Port {
-    /// Its name; no two ports share one. What a state becomes is called as the state, with `.next` after it.
+    /// The name; no two ports share one. The new value of a state has the state's name with `.next` appended.
     pub name: String,
-    /// What it is.
+    /// The role of the port.
     pub role: Role,
-    /// What a state starts with.
+    /// The initial value of a state.
     pub start: Option<Value>,
 }
 
-/// What a port is.
+/// The role of a port.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Role {
-    /// An input or output of the program at all cycles from the first number to before the second one, a row for each.
+    /// An input or output of the program in the cycles from the first number to before the second one, with one row per
+    /// cycle.
     Cycles(usize, usize),
     /// An input or output of the program at one cycle.
     Cycle(usize),
-    /// Whether the output before is present, at the same cycles.
+    /// Whether the output in the previous port is present, in the same cycles.
     Present,
-    /// A state: a parameter, or what else outlives windows.
+    /// A state: a parameter, or another value that outlives windows.
     State,
-    /// Whether the state before has a value.
+    /// Whether the state in the previous port has a value.
     IsSet,
 }
 
 impl Port {
-    /// What it is, in words.
+    /// A description of the port in words.
     pub fn told(&self) -> String {
         match self.role {
             Role::Cycles(from, to) => format!("cycles {from} to {}", to.saturating_sub(1)),

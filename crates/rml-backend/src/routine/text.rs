@@ -1,4 +1,4 @@
-//! Text form of routines, in which they cross the boundary of a loaded library; [`parse`] reads what [`print`] writes.
+//! Text form of routines, for the boundary of a loaded library; [`parse`] reads the form that [`print`] writes.
 //!
 //! ```text
 //! routine f32 "count"
@@ -14,7 +14,7 @@
 //! result s2
 //! ```
 //!
-//! The results of a step are the slots that follow. The body of a loop may be a routine instead of a function.
+//! The results of a step are the next slots. The body of a loop may be a routine instead of a function.
 
 use std::fmt::{self, Write};
 
@@ -63,10 +63,10 @@ fn write_routine(out: &mut String, routine: &Routine) -> fmt::Result {
     routine.results.iter().try_for_each(|result| writeln!(out, "result {result}"))
 }
 
-/// Reads what [`print()`] writes. The result need not verify.
+/// Reads the form that [`print()`] writes. The result need not satisfy R1 to R4.
 ///
 /// # Errors
-/// Names line and expectation.
+/// The text is not valid; the error names the line and the expectation.
 pub fn parse(text: &str) -> Result<Routine, String> {
     let mut lines = text.lines().enumerate();
     let (_, head) = lines.next().ok_or("the text is empty")?;
@@ -128,7 +128,7 @@ fn row(c: &mut Cursor<'_>) -> Read<(Slot, usize)> {
     Ok((slot, c.parse("an offset")?))
 }
 
-/// What stands before the line `}` that closes the braces.
+/// The lines before the line `}` that closes the braces.
 fn block<'a>(lines: &mut impl Iterator<Item = (usize, &'a str)>) -> Result<String, String> {
     let (mut text, mut open) = (String::new(), 0);
     for (_, line) in lines {

@@ -6,10 +6,10 @@ use rml_ir::Type;
 use super::{Body, Loop, Routine, Slot, Step, stacked};
 use crate::function::Function;
 
-/// Checks R1 to R4; one line for each violation.
+/// Checks R1 to R4.
 ///
 /// # Errors
-/// If there is one.
+/// An invariant is violated; there is one line for each violation.
 pub fn verify(routine: &Routine) -> Result<(), Vec<String>> {
     let mut check = Check { routine, found: Vec::new(), known: routine.inputs };
     for step in &routine.steps {
@@ -29,7 +29,7 @@ pub fn verify(routine: &Routine) -> Result<(), Vec<String>> {
 struct Check<'a> {
     routine: &'a Routine,
     found: Vec<String>,
-    /// How many slots stand before the step.
+    /// The number of slots before the step.
     known: usize,
 }
 

@@ -1,4 +1,4 @@
-//! Whether a result is that of the reference, within the operator's tolerance.
+//! Compares a result with that of the reference, within the operator's tolerance.
 
 use rml_ir::op::{Op, eval};
 use rml_ir::{DType, Data, Precision, Value};
@@ -8,7 +8,7 @@ use super::tolerance::{Tolerance, tolerance};
 /// Compares the result `got` of an operator with that of the reference, `want`.
 ///
 /// # Errors
-/// Names the first element that is too far off.
+/// An element differs by more than the tolerance; the first one is named.
 pub(super) fn compare(
     op: &Op,
     args: &[Value],
@@ -26,14 +26,14 @@ pub(super) fn compare(
     if tolerance == Tolerance::Bits || !args.iter().any(has_subnormal) {
         return Err(error());
     }
-    // The backend may have taken subnormal operands for zeros.
+    // The backend may have treated subnormal operands as zeros.
     let args: Vec<Value> = args.iter().map(flushed).collect();
     let refs: Vec<&Value> = args.iter().collect();
     let other = eval(op, &refs, precision).map_err(|_| error())?;
     either(got, want, &other, tolerance, &scale(op, &args, tolerance, want), precision).map_err(|()| error())
 }
 
-/// Whether each element is near one of two references.
+/// Whether each element is near that of one of two references.
 fn either(
     got: &Value,
     a: &Value,
@@ -105,7 +105,7 @@ pub(super) fn limits(precision: Precision) -> (f64, f64) {
     }
 }
 
-/// What the tolerance multiplies, for each element of the result.
+/// For each element of the result, the factor by which the tolerance is multiplied.
 fn scale(op: &Op, args: &[Value], tolerance: Tolerance, want: &Value) -> Vec<f64> {
     match tolerance {
         Tolerance::Operand(_) => args.first().map(|v| numbers(&map(v, f64::abs))).unwrap_or_default(),
@@ -118,14 +118,14 @@ fn scale(op: &Op, args: &[Value], tolerance: Tolerance, want: &Value) -> Vec<f64
     }
 }
 
-/// The result of the operator on other numbers, in double precision.
+/// The result of the operator for the operands with `f` applied to their numbers, in double precision.
 fn of(op: &Op, args: &[Value], f: impl Fn(f64) -> f64) -> Vec<f64> {
     let args: Vec<Value> = args.iter().map(|v| map(&v.to_precision(Precision::F64), &f)).collect();
     let refs: Vec<&Value> = args.iter().collect();
     eval(op, &refs, Precision::F64).map(|v| numbers(&v)).unwrap_or_default()
 }
 
-/// The value with `f` of its numbers; ints and truth values as they are.
+/// The value with `f` applied to its numbers; ints and truth values do not change.
 pub(super) fn map(value: &Value, f: impl Fn(f64) -> f64) -> Value {
     #[allow(clippy::cast_possible_truncation, reason = "the functions keep single precision")]
     let data = match value.to_data() {
@@ -136,7 +136,7 @@ pub(super) fn map(value: &Value, f: impl Fn(f64) -> f64) -> Value {
     Value::new(value.shape(), data)
 }
 
-/// The value with zeros of their sign for its subnormal numbers.
+/// The value with its subnormal numbers replaced by zeros of the same sign.
 fn flushed(value: &Value) -> Value {
     let limit = limits(if is_double(value) { Precision::F64 } else { Precision::F32 }).1;
     map(value, |x| if x.abs() < limit { 0.0_f64.copysign(x) } else { x })
@@ -154,7 +154,7 @@ fn is_double(value: &Value) -> bool {
     matches!(value, Value::F64(_)) || matches!(value, Value::Tensor(t) if matches!(t.data(), Data::F64(_)))
 }
 
-/// The numbers of a value of nums.
+/// The numbers of a value of type `num`.
 pub(super) fn numbers(value: &Value) -> Vec<f64> {
     match value.to_data() {
         Data::F32(v) => v.into_iter().map(f64::from).collect(),

@@ -1,23 +1,23 @@
 //! Pseudo-random choices of the suite: the same in every run.
 
-/// Which numbers are chosen.
+/// The distribution of random numbers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Nums {
-    /// Of both signs, between 2^-9 and 2^4.
+    /// Numbers of both signs, between 2^-9 and 2^4.
     Scales,
-    /// The same, positive.
+    /// Positive numbers between 2^-9 and 2^4.
     Positive,
-    /// Of both signs, between 2^-1/2 and 2^1/2, so that products of many are no extremes.
+    /// Numbers of both signs, between 2^-1/2 and 2^1/2: products of many of them remain moderate.
     Near,
     /// Uniform in `-1..1`.
     Unit,
-    /// Quarters in `-3..=3`, so that many are equal, and halves are met.
+    /// Multiples of 1/4 in `-3..=3`: many are equal, and some are halves.
     Grid,
     /// Uniform in `-1000..1000`.
     Large,
 }
 
-/// A generator (SplitMix64), seeded by a text.
+/// A pseudo-random generator (SplitMix64), seeded by a text.
 pub(super) struct Dice(u64);
 
 impl Dice {
@@ -32,13 +32,13 @@ impl Dice {
         z ^ z >> 31
     }
 
-    /// Below `n`, which is not 0.
+    /// A number below `n`, which must not be 0.
     #[allow(clippy::cast_possible_truncation, reason = "the remainder is below a usize")]
     pub(super) fn below(&mut self, n: usize) -> usize {
         (self.bits() % n as u64) as usize
     }
 
-    /// In `lo..hi`; `lo` where that is empty.
+    /// A number in `lo..hi`, or `lo` if this range is empty.
     pub(super) fn int(&mut self, lo: i64, hi: i64) -> i64 {
         let width = hi.wrapping_sub(lo).cast_unsigned();
         if lo >= hi { lo } else { lo.wrapping_add((self.bits() % width).cast_signed()) }
@@ -48,13 +48,13 @@ impl Dice {
         self.bits() & 1 == 1
     }
 
-    /// Uniform in `0.0..1.0`.
+    /// A number uniform in `0.0..1.0`.
     #[allow(clippy::cast_precision_loss, reason = "53 bits are exact")]
     pub(super) fn unit(&mut self) -> f64 {
         (self.bits() >> 11) as f64 / (1_u64 << 53) as f64
     }
 
-    /// A number of that kind.
+    /// A number of the given distribution.
     pub(super) fn num(&mut self, kind: Nums) -> f64 {
         let sign = if self.flag() { 1.0 } else { -1.0 };
         match kind {

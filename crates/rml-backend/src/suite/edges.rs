@@ -1,5 +1,5 @@
-//! Every operator at the edges: special numbers, extreme ints, positions outside of their axis. The same result as the
-//! reference's, or the same error.
+//! Every operator on special numbers, extreme ints and positions outside their axis: it must give the same result as
+//! the reference, or the same error.
 
 use rml_ir::op::{Op, eval, result_type};
 use rml_ir::{DType, Data, Precision, Shape, Type, Value};
@@ -35,7 +35,7 @@ fn run(backend: &dyn Backend, name: &'static str) -> Report {
     report
 }
 
-/// Whether the operator takes element by element what operands of one shape hold.
+/// Whether the operator works element by element on operands of one shape.
 fn is_pointwise(op: &Op) -> bool {
     let x = |dtype| Type::new(dtype, &[5]);
     let all = [DType::Bool, DType::Int, DType::Num];
@@ -48,7 +48,7 @@ fn is_pointwise(op: &Op) -> bool {
     one || two || three
 }
 
-/// All combinations of special elements, as operands of one shape; one entry for each choice of element types.
+/// All combinations of special elements, as operands of one shape; one entry for each combination of element types.
 fn tables(op: &Op, precision: Precision) -> Vec<Vec<Value>> {
     let all = [DType::Bool, DType::Int, DType::Num];
     let mut found = Vec::new();
@@ -79,12 +79,12 @@ fn crossed(dtypes: &[DType], precision: Precision) -> Vec<Value> {
     (0..dtypes.len()).map(operand).collect()
 }
 
-/// Positions of specials: all, or the first and last ones and some between.
+/// The positions of the special values in use: all, or, if `few`, the first and last ones and some between.
 fn places(len: usize, few: bool) -> Vec<usize> {
     (0..len).filter(|&i| !few || i < 4 || i + 3 >= len || i % 7 == 0).collect()
 }
 
-/// A vector of the elements at those positions.
+/// A vector of the elements at the given positions.
 fn pick(data: &Data, at: &[usize]) -> Value {
     let data = match data {
         Data::Bool(v) => Data::Bool(at.iter().map(|&i| v[i]).collect()),
@@ -95,7 +95,8 @@ fn pick(data: &Data, at: &[usize]) -> Value {
     Value::new(Shape::new(&[at.len()]), data)
 }
 
-/// Checks all rows that have a result at once, and the others one by one: alone, and among harmless ones.
+/// Checks all rows that have a result in one call. Checks each of the other rows by itself: once as the only row, and
+/// once among harmless rows.
 fn check_table(backend: &dyn Backend, op: &Op, precision: Precision, table: Vec<Value>, report: &mut Report) {
     let columns: Vec<Data> = table.iter().map(Value::to_data).collect();
     let rows = columns.first().map_or(0, Data::len);
@@ -118,7 +119,7 @@ fn check_table(backend: &dyn Backend, op: &Op, precision: Precision, table: Vec<
     one(backend, op, precision, bad.iter().map(among).collect(), report);
 }
 
-/// Checks calls of one operator; all have operands of the same types.
+/// Checks calls of one operator; the operands of all calls have the same types.
 fn one(backend: &dyn Backend, op: &Op, precision: Precision, calls: Vec<Vec<Value>>, report: &mut Report) {
     let Some(first) = calls.first() else { return };
     let types = first.iter().map(Value::ty).collect();
@@ -129,7 +130,7 @@ fn one(backend: &dyn Backend, op: &Op, precision: Precision, calls: Vec<Vec<Valu
     }
 }
 
-/// Operators of whole tensors: a special number stands among harmless ones; ints and positions are extreme.
+/// Checks operators of whole tensors: special numbers among harmless ones, and extreme ints and positions.
 fn planted(
     backend: &dyn Backend,
     name: &str,
@@ -162,8 +163,8 @@ fn planted(
     }
 }
 
-/// Which special numbers stand in an operand together. Huge numbers do not where they are added up or
-/// multiplied, since then the order matters.
+/// The sets of special numbers that are put into one operand together. Huge numbers are excluded for operators that add
+/// or multiply them, because the order of operations then matters.
 fn special_sets(name: &str, precision: Precision) -> Vec<Vec<f64>> {
     let (inf, nan) = (f64::INFINITY, f64::NAN);
     let tiny = super::compare::limits(precision).1;
@@ -190,15 +191,16 @@ fn special_sets(name: &str, precision: Precision) -> Vec<Vec<f64>> {
     sets
 }
 
-/// Whether special numbers may stand in an operand. Zeros that pad a convolution meet the numbers of the other operand
-/// or not, as a backend likes, and 0 times infinity is no number. So do steps of an elimination or a transform.
+/// Whether an operand may contain special numbers. A backend may or may not multiply the zeros that pad a convolution
+/// by the numbers of the other operand, and 0 times infinity is NaN. Steps of an elimination or a transform differ in
+/// the same way.
 fn takes_specials(op: &Op, operand: usize) -> bool {
     let is_convolution = matches!(op, Op::Conv(_) | Op::ConvTranspose { .. } | Op::ConvKernel { .. });
     let is_solved = matches!(op, Op::Cholesky | Op::Solve | Op::Rfft | Op::Irfft { .. });
     (operand == 0 || !is_convolution) && !is_solved
 }
 
-/// The value with those numbers at random places.
+/// The value with the given numbers at random positions.
 fn plant(value: &Value, set: &[f64], dice: &mut Dice) -> Value {
     let n = value.shape().len();
     if n == 0 || value.dtype() != DType::Num {
@@ -213,7 +215,8 @@ fn plant(value: &Value, set: &[f64], dice: &mut Dice) -> Value {
     Value::new(value.shape(), Data::F64(numbers)).to_precision(precision)
 }
 
-/// Calls with one extreme int or position each, at each place of each int operand; and with a few of them together.
+/// Calls with one extreme int or position each, at each place of each int operand, and calls with a few of them
+/// together.
 fn extremes(op: &Op, types: &[Type], precision: Precision, dice: &mut Dice) -> Vec<Vec<Value>> {
     const SETS: [&[i64]; 8] = [
         &[i64::MAX],
@@ -245,7 +248,7 @@ fn extremes(op: &Op, types: &[Type], precision: Precision, dice: &mut Dice) -> V
     calls
 }
 
-/// The first position after the axis that an operator takes positions of; 0 for other operators.
+/// The first position after the axis for operators that take positions; 0 for other operators.
 #[allow(clippy::cast_precision_loss, reason = "samples are small")]
 fn outside(op: &Op, types: &[Type]) -> f64 {
     let size = match op {

@@ -6,17 +6,17 @@
 //! result      = labels, none twice, each of an operand
 //! ```
 //!
-//! So a label may be summed, kept or multiplied along, in any order, and operands may have none.
+//! So a label may be summed over, kept, or shared by the operands, in any order, and an operand may have no labels.
 
 use rml_ir::Shape;
 use rml_ir::op::{Einsum, Op};
 
 use super::dice::Dice;
 
-/// The length of an axis, by its label; one axis has no effect, and lengths are met twice.
+/// The length of an axis by its label: one length is 1, and one length occurs twice.
 const LENGTHS: [(char, usize); 7] = [('b', 3), ('a', 5), ('q', 1), ('i', 2), ('Z', 3), ('k', 4), ('c', 6)];
 
-/// That many contractions, with the shapes of their operands.
+/// `count` random contractions, with the shapes of their operands.
 pub(super) fn drawn(count: usize) -> Vec<(Op, Vec<Shape>)> {
     let mut dice = Dice::new("contractions");
     let mut draw = || {
@@ -24,7 +24,7 @@ pub(super) fn drawn(count: usize) -> Vec<(Op, Vec<Shape>)> {
         let operands: Vec<Vec<(char, usize)>> = ranks
             .into_iter()
             .map(|rank| {
-                // Few labels, so that operands have some in common.
+                // The set of labels is often small, so operands often share labels.
                 let mut labels = LENGTHS[..5].to_vec();
                 if dice.flag() {
                     labels = LENGTHS.to_vec();
@@ -46,7 +46,7 @@ pub(super) fn drawn(count: usize) -> Vec<(Op, Vec<Shape>)> {
 pub(super) fn of(dims: &[&[usize]], dice: &mut Dice) -> Op {
     let mut free: Vec<char> = ('a'..='z').chain('A'..='Z').collect();
     shuffle(&mut free, dice);
-    // The labels so far, with their lengths.
+    // The labels in use, with their lengths.
     let mut known: Vec<(char, usize)> = Vec::new();
     let mut operands: Vec<Vec<char>> = Vec::new();
     for dims in dims {
@@ -64,7 +64,7 @@ pub(super) fn of(dims: &[&[usize]], dice: &mut Dice) -> Op {
     Op::Einsum(contraction(&operands, dice))
 }
 
-/// Some of the labels as the result, in some order.
+/// A contraction whose result has some of the labels, in some order.
 fn contraction(operands: &[Vec<char>], dice: &mut Dice) -> Einsum {
     let mut result: Vec<char> = Vec::new();
     for label in operands.iter().flatten() {
@@ -72,7 +72,7 @@ fn contraction(operands: &[Vec<char>], dice: &mut Dice) -> Einsum {
             result.push(*label);
         }
     }
-    // Labels of one operand alone are kept more often than not: so it is in programs.
+    // Most labels of only one operand are kept, as in real programs.
     result.retain(|label| {
         let shared = operands.iter().all(|o| o.contains(label));
         dice.below(4) >= if shared { 2 } else { 1 }

@@ -13,18 +13,18 @@ use crate::function::{Function, Kind, Val};
 use crate::prepared::{Prepared, RunError};
 use crate::reference::evaluate;
 
-/// Instances, and the function that computes all of them.
+/// Instances of an operator, and the function that computes all of them.
 pub(super) struct Group {
     instances: Vec<Instance>,
     function: Arc<Function>,
 }
 
-/// How a backend is asked.
+/// The way in which a backend computes a group.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Ask {
-    /// It must compute the call itself, since every operator has a result for harmless operands.
+    /// The backend must compute the call itself, because every operator has a result for harmless operands.
     Alone,
-    /// What it suspects is computed by the reference.
+    /// The reference computes the calls that the backend suspects.
     WithReference,
 }
 
@@ -39,7 +39,7 @@ impl Group {
         Self::apply(f, instances, operands)
     }
 
-    /// A function without inputs, whose constants are those operands.
+    /// A function without inputs whose constants are the given operands.
     pub(super) fn constant(
         name: &str,
         precision: Precision,
@@ -67,7 +67,7 @@ impl Group {
         &self.instances
     }
 
-    /// Has the backend prepare it.
+    /// Prepares the function on the backend.
     pub(super) fn prepare<'a>(&'a self, backend: &dyn Backend, ask: Ask) -> Result<Ready<'a>, String> {
         let refused = |e: &dyn std::fmt::Display| format!("the backend refuses {}: {e}", self.function.name);
         let runner = match ask {
@@ -94,7 +94,7 @@ pub(super) struct Ready<'a> {
 }
 
 impl Ready<'_> {
-    /// Calls it on operands for each instance and compares every result, or the error.
+    /// Calls the function on operands for each instance, and compares every result, or the error, with the reference.
     pub(super) fn check(&self, args: &[Vec<Value>], report: &mut Report) {
         let (function, precision) = (&self.group.function, self.group.function.precision);
         let flat: Vec<Value> = args.iter().flatten().cloned().collect();
@@ -129,7 +129,7 @@ impl Ready<'_> {
         text
     }
 
-    /// The results or the error of an operator; a text where the backend does not do what it must.
+    /// The results, or the error of an operator; `Err` with a text if the backend breaks the contract.
     fn run(&self, args: Vec<Value>) -> Result<Result<Vec<Value>, EvalError>, String> {
         let args: Vec<Held> = args.into_iter().map(Held::Host).collect();
         let results = match &self.runner {
@@ -154,7 +154,7 @@ impl Ready<'_> {
     }
 }
 
-/// Whether an instance has something to do with numbers; if not, one precision is enough.
+/// Whether an operand or the result of an instance contains numbers; if not, a test in one precision is sufficient.
 pub(super) fn has_nums((op, types): &Instance) -> bool {
     types.iter().any(|ty| ty.dtype == DType::Num)
         || matches!(

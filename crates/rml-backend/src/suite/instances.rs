@@ -1,5 +1,5 @@
-//! Instances of every operator: the samples of the operator table, and larger and odder ones. The match of [`shapes`]
-//! is exhaustive, so that a new operator does not compile before it has some.
+//! Instances of every operator: the samples of the operator table, and larger and more unusual ones. The match in
+//! [`shapes`] is exhaustive: a new operator compiles only after instances were added for it.
 
 use rml_ir::op::{AxisIndex, Conv, ConvAxis, Einsum, Op, Pool, PoolAxis, result_type, samples};
 use rml_ir::{DType, Shape, Type};
@@ -25,7 +25,7 @@ pub(super) fn small(name: &str) -> Vec<Instance> {
     samples().into_iter().filter(|(op, _)| op.name() == name).collect()
 }
 
-/// Its samples and more, each over all element types that the operator takes.
+/// The samples and further instances of an operator, each for all element types that the operator accepts.
 pub(super) fn all(name: &str) -> Vec<Instance> {
     let samples = small(name);
     let mut found: Vec<Instance> = Vec::new();
@@ -45,7 +45,8 @@ pub(super) fn all(name: &str) -> Vec<Instance> {
     found
 }
 
-/// Operands of those shapes over all combinations of element types; of one type, if there are many operands.
+/// The types of operands of the given shapes: all combinations of element types, or one common type if there are many
+/// operands.
 fn typed(shapes: &[Shape]) -> Vec<Vec<Type>> {
     const ALL: [DType; 3] = [DType::Bool, DType::Int, DType::Num];
     let uniform = |dtype| shapes.iter().map(|s| Type { dtype, shape: s.clone() }).collect();
@@ -103,7 +104,7 @@ const THREE: &[&[&[usize]]] = &[
     &[&[2, 1, 4], &[3, 1], &[1, 1, 4]],
 ];
 
-/// Further instances of an operator of that name: operands' shapes.
+/// Further instances of the operators with the name of `op`, with the shapes of their operands.
 fn shapes(op: &Op) -> Vec<Shaped> {
     match op {
         Op::Copy | Op::StopGradient | Op::Not | Op::Unary(_) | Op::Convert(_) => of(op, ONE),
@@ -325,7 +326,7 @@ fn reshapes() -> Vec<Shaped> {
     cases.into_iter().map(|(shape, x)| one(Op::Reshape { shape: Shape::new(shape) }, &[x])).collect()
 }
 
-/// A shape, and one that broadcasts to it.
+/// Pairs of a shape and a shape that broadcasts to it.
 fn repeats() -> impl Iterator<Item = (&'static [usize], &'static [usize])> {
     const CASES: [(&[usize], &[usize]); 10] = [
         (&[1037], &[]),
@@ -363,7 +364,7 @@ fn stacks() -> Vec<Shaped> {
     cases.into_iter().map(|(axis, dims)| one(Op::Stack { axis }, dims)).collect()
 }
 
-/// Shapes and entries that fit them.
+/// Pairs of a shape and index entries that fit it.
 fn picks() -> impl Iterator<Item = (&'static [usize], Vec<AxisIndex>)> {
     let slice = |start, len, step| AxisIndex::Slice { start, len, step };
     let cases: [(&[usize], Vec<AxisIndex>); 8] = [
@@ -385,7 +386,7 @@ fn unindex(dims: &[usize], items: Vec<AxisIndex>) -> Shaped {
     (Op::Unindex { shape: Shape::new(dims), items }, vec![picked])
 }
 
-/// Axis, operand, positions.
+/// An axis, the shape of the operand, and the shape of the positions.
 fn gathers() -> impl Iterator<Item = (usize, &'static [usize], &'static [usize])> {
     const CASES: [(usize, &[usize], &[usize]); 7] = [
         (0, &[65, 8], &[257]),
@@ -405,7 +406,7 @@ fn scatter(axis: usize, x: &[usize], i: &[usize]) -> Shaped {
     (Op::ScatterAdd { shape: Shape::new(x), axis }, vec![Shape::new(i), d])
 }
 
-/// Over each axis and over everything; over nothing too, where that has a result.
+/// Reductions over each axis and over all axes; with `of_nothing`, also over axes of length 0.
 fn reduced(of_nothing: bool, op: impl Fn(Option<usize>) -> Op) -> Vec<Shaped> {
     const SHAPES: [&[usize]; 8] = [&[], &[1], &[1037], &[33, 65], &[65, 70], &[2, 3, 4, 5], &[0, 3], &[3, 0]];
     let mut found = Vec::new();
@@ -429,7 +430,7 @@ fn cumsums() -> Vec<Shaped> {
     CASES.into_iter().flat_map(both).collect()
 }
 
-/// Sorts of that many operands.
+/// Sorts of `operands` operands.
 fn sorts(operands: usize, op: impl Fn(usize, bool) -> Op) -> Vec<Shaped> {
     const CASES: [(usize, &[usize]); 6] =
         [(0, &[1037]), (0, &[33, 65]), (1, &[33, 65]), (2, &[2, 3, 4, 5]), (0, &[0, 3]), (0, &[1])];

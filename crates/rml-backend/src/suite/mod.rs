@@ -1,18 +1,18 @@
-//! The suite that every backend passes: the same checks, whatever computes the tensors.
+//! The suite that every backend must pass: the same checks for all backends.
 //!
-//! [`checks`] lists them, each with a name of the form `topic::what`; [`Check::run`] runs one on an open backend and
-//! gives a [`Report`]. A result is right if it is within the [`tolerance`] of the operator from that of the
-//! [`reference`](crate::reference) evaluation.
+//! [`checks`] lists the checks, each with a name of the form `topic::what`; [`Check::run`] runs one on an open backend
+//! and returns a [`Report`]. A result is right if it differs from that of the [`reference`](crate::reference)
+//! evaluation by at most the [`tolerance`] of the operator.
 //!
-//! - `values`: every operator over many shapes and element types, on random operands, some of them constants of the
-//!   function;
-//! - `edges`: every operator on NaN, infinities, zeros of both signs, subnormal and huge numbers, extreme integers,
-//!   positions outside of their axis: the same result or the same error;
+//! - `values`: every operator over many shapes and element types, on random operands, some of which are constants of
+//!   the function;
+//! - `edges`: every operator on NaN, infinities, zeros of both signs, subnormal and huge numbers, extreme integers, and
+//!   positions outside their axis: the result or the error must be that of the reference;
 //! - `random`: random numbers, which are bit-equal on all backends;
 //! - `functions`: random functions of many operators, which shrink to the part that fails;
 //! - `calls`: buffers, errors, many calls, threads.
-//!
-//! The functions that a check prepares are few, so that backends which compile stay quick: one function holds all
+//! The checks prepare only a few functions, because some backends compile each function: one function contains all
+//! instances of an operator.
 //! instances of an operator.
 
 mod calls;
@@ -43,7 +43,7 @@ type Body = Box<dyn Fn(&dyn Backend) -> Report + Send + Sync>;
 
 /// One check.
 pub struct Check {
-    /// `topic::what`.
+    /// The name, of the form `topic::what`.
     pub name: String,
     body: Body,
 }
@@ -53,7 +53,7 @@ impl Check {
         Self { name: format!("{topic}::{what}"), body: Box::new(body) }
     }
 
-    /// Runs it.
+    /// Runs the check.
     pub fn run(&self, backend: &dyn Backend) -> Report {
         (self.body)(backend)
     }

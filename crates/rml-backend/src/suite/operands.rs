@@ -1,15 +1,16 @@
-//! Random operands for an operator: numbers where its result is interesting, ints and positions for which it has one.
+//! Random operands for an operator: numbers for which its result is interesting, and ints and positions for which it
+//! has a result.
 
 use rml_ir::op::{Binary, Op, Reduction, Unary, conditioned};
 use rml_ir::{DType, Data, Precision, Type, Value};
 
 use super::dice::{Dice, Nums};
 
-/// Which operands an operator is tried on.
+/// The set of operands on which an operator is tried.
 #[derive(Clone, Copy, Debug)]
 struct Domain {
     nums: Nums,
-    /// From, to (exclusive).
+    /// The lower bound and the exclusive upper bound.
     ints: (i64, i64),
 }
 
@@ -29,7 +30,7 @@ impl Domain {
 
 /// Ints whose sums and products fit.
 const SMALL: (i64, i64) = (-9, 10);
-/// Ints that no number of single precision holds exactly.
+/// Ints that single precision cannot represent exactly.
 const WIDE: (i64, i64) = (-(1 << 62), 1 << 62);
 
 fn domain(op: &Op, operand: usize, types: &[Type]) -> Domain {
@@ -84,7 +85,7 @@ fn domain(op: &Op, operand: usize, types: &[Type]) -> Domain {
     }
 }
 
-/// Operands of those types.
+/// Random operands of the given types.
 pub(super) fn operands(op: &Op, types: &[Type], precision: Precision, dice: &mut Dice) -> Vec<Value> {
     let operand = |(i, ty): (usize, &Type)| {
         let domain = domain(op, i, types);
@@ -93,12 +94,12 @@ pub(super) fn operands(op: &Op, types: &[Type], precision: Precision, dice: &mut
     types.iter().enumerate().map(operand).collect()
 }
 
-/// Operands of those types on which the operator has an interesting result, the same for every `seed`.
+/// Operands of the given types on which the operator has an interesting result. Equal seeds give equal operands.
 pub fn random_operands(op: &Op, types: &[Type], precision: Precision, seed: &str) -> Vec<Value> {
     operands(op, types, precision, &mut Dice::new(seed))
 }
 
-/// A value of that type with such numbers or ints.
+/// A value of type `ty` with numbers of the distribution `nums` or ints in the range `ints`.
 pub(super) fn value(ty: &Type, precision: Precision, dice: &mut Dice, nums: Nums, ints: (i64, i64)) -> Value {
     let n = ty.shape.len();
     let data = match ty.dtype {

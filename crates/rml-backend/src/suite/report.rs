@@ -1,8 +1,8 @@
-//! What a check found.
+//! The report of a check.
 
 use std::fmt;
 
-/// How many comparisons a check made, and which failed.
+/// The number of comparisons of a check, and the failed ones.
 #[derive(Clone, Default, Debug)]
 pub struct Report {
     compared: usize,
@@ -16,24 +16,24 @@ impl Report {
         self.failures.extend(outcome.err());
     }
 
-    /// How many comparisons were made; a check that made none has failed.
+    /// The number of comparisons; a check without comparisons has failed.
     pub fn compared(&self) -> usize {
         self.compared
     }
 
-    /// What failed, one line each.
+    /// The failures, one line each.
     pub fn failures(&self) -> &[String] {
         &self.failures
     }
 
-    /// Whether something was compared, and nothing failed.
+    /// Whether there was a comparison and no failure.
     pub fn passed(&self) -> bool {
         self.compared > 0 && self.failures.is_empty()
     }
 }
 
 impl fmt::Display for Report {
-    /// The first failures, one line each.
+    /// Writes the first failures, one line each.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         const SHOWN: usize = 12;
         writeln!(f, "{} of {} comparisons failed", self.failures.len(), self.compared)?;

@@ -2,7 +2,7 @@
 
 use rml_ir::{DType, Data, Precision, Shape, Value};
 
-/// Numbers at the edges of that precision, and where functions change their course.
+/// Special numbers of the precision: its extremes, and numbers at which functions change their behaviour.
 pub(super) fn nums(precision: Precision) -> Vec<f64> {
     let (tiny, max, eps) = match precision {
         Precision::F32 => (f64::from(f32::MIN_POSITIVE), f64::from(f32::MAX), f64::from(f32::EPSILON)),
@@ -35,14 +35,14 @@ pub(super) fn nums(precision: Precision) -> Vec<f64> {
     positive.into_iter().flat_map(|x| [x, -x]).chain([f64::NAN]).collect()
 }
 
-/// Ints at the edges of 64, 53 and 32 bits, around 0, and around the root of the largest.
+/// Ints near the limits of 64, 53 and 32 bits, near 0, and near the square root of the largest int.
 pub(super) fn ints() -> Vec<i64> {
     let large = [2_147_483_648, 3_037_000_499, 3_037_000_500, 4_294_967_296, (1 << 53) + 1, 1 << 62];
     let around = [i64::MIN, i64::MIN + 1, -3, -2, -1, 0, 1, 2, 3, i64::MAX - 1, i64::MAX];
     around.into_iter().chain(large).chain(large.map(|x| -x)).collect()
 }
 
-/// All of them, of one element type, as a vector.
+/// All special values of one element type, as a vector.
 pub(super) fn vector(dtype: DType, precision: Precision) -> Value {
     let data = match dtype {
         DType::Bool => Data::Bool(vec![false, true]),

@@ -1,28 +1,28 @@
-//! How far a result of a backend may be from that of the reference, for each operator.
+//! The allowed difference between a result of a backend and that of the reference, for each operator.
 //!
 //! `eps` is the distance from 1 to the next number: 2^-23 in single precision, 2^-52 in double precision. Truth values
-//! and ints are always exact. NaN is equal to NaN, whatever its bits, and an infinity to itself only. A backend may
-//! take subnormal operands for zeros, and results below the smallest normal number may be off by that number; both do
-//! not hold of operators that are exact to the bit.
+//! and ints must always be equal. A NaN is equal to every NaN, and an infinity only to itself. A backend may treat
+//! subnormal operands as zeros, and a result below the smallest normal number may differ by that number; both
+//! exceptions do not apply to operators that are exact to the bit.
 
 use std::fmt;
 
 use rml_ir::op::{Binary, Op, Reduction, Unary, samples};
 
-/// How far a number may be from the reference's.
+/// The allowed difference between a number and that of the reference.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Tolerance {
-    /// The same bits, the sign of zero included.
+    /// The same bits, including the sign of zero.
     Bits,
     /// An equal number; zeros of both signs are equal.
     Equal,
-    /// That many `eps` times the result.
+    /// This number of `eps` times the result.
     Result(f64),
-    /// That many `eps` times the result or 1, whichever is larger.
+    /// This number of `eps` times the result or 1, whichever is larger.
     ResultOrOne(f64),
-    /// That many `eps` times the result or the operand, whichever is larger.
+    /// This number of `eps` times the result or the operand, whichever is larger.
     Operand(f64),
-    /// That many `eps` times 1 + the square root of the number of terms times the sum of their magnitudes.
+    /// This number of `eps`, times 1 + the square root of the number of terms, times the sum of their magnitudes.
     Terms(f64),
 }
 
@@ -56,7 +56,7 @@ pub fn tolerance(op: &Op) -> Tolerance {
             Tolerance::Equal
         }
         Op::Binary(Binary::Add | Binary::Sub | Binary::Mul) => Tolerance::Equal,
-        // XLA takes the reciprocal of a divisor that is repeated.
+        // XLA multiplies by the reciprocal of a divisor that is broadcast.
         Op::Binary(Binary::Div) => Tolerance::Result(1.0),
         Op::Unary(Unary::Sqrt) => Tolerance::Result(1.0),
         Op::Binary(Binary::Minimum | Binary::Maximum) | Op::Clip | Op::MaxPool(_) => Tolerance::Equal,
@@ -72,7 +72,7 @@ pub fn tolerance(op: &Op) -> Tolerance {
         Op::Binary(Binary::Pow) => Tolerance::Result(64.0),
         Op::Binary(Binary::Atan2) => Tolerance::Result(8.0),
         Op::Binary(Binary::LogAddExp) => Tolerance::ResultOrOne(16.0),
-        // As many roundings as factors.
+        // Each factor may add one rounding.
         Op::Reduce(Reduction::Prod, _) => Tolerance::Result(512.0),
         Op::Reduce(Reduction::LogSumExp, _) => Tolerance::ResultOrOne(64.0),
         Op::MatMul | Op::Einsum(_) => Tolerance::Terms(4.0),
@@ -87,7 +87,7 @@ pub fn tolerance(op: &Op) -> Tolerance {
     }
 }
 
-/// The tolerances as a table in Markdown, operators of one tolerance together.
+/// The tolerances as a table in Markdown; operators of the same tolerance are in one row.
 pub fn table() -> String {
     let mut rows: Vec<(String, Vec<&str>)> = Vec::new();
     for (op, _) in samples() {

@@ -10,7 +10,7 @@ use super::operands::operands;
 use super::report::Report;
 use crate::contract::Backend;
 
-/// How often each function is called.
+/// The number of calls of each function.
 const CALLS: usize = 3;
 
 /// One check for each operator.

@@ -1,5 +1,5 @@
-//! Which backends tests are asked to run, and opening them. The caller looks variables up; nothing here reads the
-//! environment.
+//! Selects and opens the backends of a test run. The caller provides the values of environment variables; this file
+//! does not read the environment.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -11,23 +11,23 @@ use crate::contract::{Backend, Options};
 use crate::error::Failure;
 use crate::plugin::host::Library;
 
-/// Backends, a device, and where libraries are installed.
+/// The selected backends, the device, and the folder of installed libraries.
 #[derive(Clone, Debug)]
 pub struct Wanted {
-    /// The names of the backends; `cpu` alone if `RML_TEST_BACKENDS` does not name them.
+    /// The names of the backends; only `cpu` if `RML_TEST_BACKENDS` does not name any.
     pub backends: Vec<String>,
-    /// How to open them: the device is `cpu` or what `RML_TEST_DEVICE` says.
+    /// The options for opening them: the device is `cpu` or the value of `RML_TEST_DEVICE`.
     pub options: Options,
-    /// Where the folders of backends are: `$RML_BACKENDS`, or in the user's cache folder.
+    /// The folder that contains the folders of backends: `$RML_BACKENDS`, or the user's cache folder.
     pub folder: Option<PathBuf>,
 }
 
-/// Why a backend is not open.
+/// The reason why a backend is not open.
 #[derive(Clone, Debug)]
 pub enum Closed {
-    /// It has no such device: its checks are skipped.
+    /// The backend has no such device: its checks are skipped.
     NoDevice(String),
-    /// Anything else: a failure.
+    /// Any other reason, which counts as a failure.
     Failed(String),
 }
 
@@ -42,7 +42,7 @@ impl From<Failure> for Closed {
 }
 
 impl Wanted {
-    /// What variables of those names say.
+    /// Reads the selection from environment variables; `variable` returns the value of a name.
     pub fn read(variable: impl Fn(&str) -> Option<OsString>) -> Self {
         let text = |name: &str| variable(name).and_then(|v| v.into_string().ok()).filter(|v| !v.is_empty());
         let path = |name: &str| variable(name).filter(|v| !v.is_empty()).map(PathBuf::from);
@@ -57,7 +57,7 @@ impl Wanted {
         }
     }
 
-    /// The backends that can compute on CUDA and are not asked to, so that a suite lists them as skipped.
+    /// The backends that support CUDA but do not run on it now; a suite lists them as skipped.
     pub fn without_cuda(&self) -> impl Iterator<Item = &'static str> {
         let is_cuda = self.options.device.starts_with("cuda");
         ["xla", "torch"].into_iter().filter(move |name| !is_cuda || self.backends.iter().all(|b| b != name))
@@ -66,7 +66,7 @@ impl Wanted {
     /// Opens the library of a backend.
     ///
     /// # Errors
-    /// If it is not installed, or does not load.
+    /// The library is not installed, or does not load.
     pub fn library(&self, name: &str) -> Result<Arc<Library>, Closed> {
         let folder =
             self.folder.as_ref().ok_or_else(|| Closed::Failed("there is no home folder".to_owned()))?;
@@ -76,7 +76,7 @@ impl Wanted {
     /// Opens a backend on the device; `cpu` opens the embedded one.
     ///
     /// # Errors
-    /// If it is not installed, does not load, or has no such device.
+    /// The backend is not installed, does not load, or does not have the device.
     pub fn open(
         &self,
         name: &str,

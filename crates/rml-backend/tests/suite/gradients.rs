@@ -1,5 +1,5 @@
-//! Derived gradients: for every instance of an operator with a num operand and a num result, the function that
-//! differentiation makes of `sum(op(x..) * w)` gives on the backend what it gives in the reference.
+//! Derived gradients: for every instance of an operator with a num operand and a num result, differentiation makes a
+//! function from `sum(op(x..) * w)`. The backend must compute the same results for it as the reference.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -32,7 +32,7 @@ fn has_gradient((op, types): &(Op, Vec<Type>)) -> bool {
     types.iter().any(num) && result_type(op, types).is_ok_and(|ty| num(&ty))
 }
 
-/// Whether the operator table states an adjoint.
+/// Whether the operator table contains an adjoint of the operator.
 fn is_differentiable(op: &Op) -> bool {
     op.surface().and_then(info).is_some_and(OpInfo::is_differentiable)
 }
@@ -61,7 +61,7 @@ fn run(backend: &Arc<dyn Backend>, name: &str) -> Report {
     report
 }
 
-/// The sum and its gradient in each operand, as a function of the operands and the weights.
+/// A function of the operands and the weights that computes the sum and its gradient in each operand.
 fn derived(op: &Op, types: &[Type]) -> Result<Function, String> {
     let module = weighted(op, types).map_err(|e| e.to_string())?;
     let gradient = gradient(module, 0).map_err(|e| e.to_string())?;
@@ -112,7 +112,7 @@ fn weighted(op: &Op, types: &[Type]) -> Result<Module, rml_ir::op::TypeError> {
     })
 }
 
-/// A flat program without delays as a function.
+/// Converts a flat program without delays to a function.
 struct Straight<'a> {
     flat: &'a Flat,
     equations: BTreeMap<Var, &'a Rhs>,
@@ -152,7 +152,7 @@ impl<'a> Straight<'a> {
                 let args: Vec<Val> = args.iter().map(|&a| self.make(a, f, made)).collect::<Result<_, _>>()?;
                 f.apply(op.clone(), args, Function::nowhere()).map_err(|e| e.to_string())?
             }
-            // The gradient is asked for in every cycle.
+            // The gradient is needed in every cycle, so the clock has no effect.
             Some(Rhs::When { value, .. }) => self.make(*value, f, made)?,
             other => return Err(format!("{v} is no operator: {other:?}")),
         };

@@ -1,5 +1,5 @@
-//! What only a library can do wrong: crash on what is not valid, lose what outlives its backend, take a buffer that is
-//! not its own.
+//! Faults that only a library can have: a crash on invalid input, the loss of values that outlive their backend, the
+//! use of a buffer of another backend.
 
 use std::sync::Arc;
 
@@ -49,7 +49,7 @@ fn numbers(n: usize) -> Value {
     Value::filled(&Type::new(DType::Num, &[n]), 1.5, Precision::F32)
 }
 
-/// Functions that break B1 to B3 are refused, and the backend continues.
+/// Checks that functions that break B1 to B3 are refused, and that the backend continues.
 fn invalid_functions(backend: &Arc<dyn Backend>) -> Result<(), String> {
     type Spoil = fn(&mut Function);
     let breaks: [(&str, Spoil); 3] = [
@@ -71,7 +71,7 @@ fn apply(op: Op, args: &[usize]) -> Kind {
     Kind::Apply { op, args: args.iter().map(|&i| Val::from_index(i)).collect() }
 }
 
-/// The backend still computes.
+/// Checks that the backend still computes.
 fn works(backend: &Arc<dyn Backend>) -> Result<(), String> {
     let prepared = backend.prepare(&sum()).map_err(|f| f.message)?;
     done(&*prepared, vec![numbers(4).into(), numbers(4).into()])
@@ -88,7 +88,7 @@ fn done(prepared: &dyn Executable, args: Vec<Held>) -> Result<(), String> {
     }
 }
 
-/// Too few arguments, and arguments of other shapes, are failures of the call.
+/// Checks that missing arguments and arguments of other shapes are failures of the call.
 fn arguments_that_do_not_fit(backend: &Arc<dyn Backend>) -> Result<(), String> {
     let prepared = backend.prepare(&sum()).map_err(|f| f.message)?;
     let buffer = |v: Value| backend.upload(&v).map(Held::Device).map_err(|f| f.message);
@@ -110,7 +110,7 @@ fn arguments_that_do_not_fit(backend: &Arc<dyn Backend>) -> Result<(), String> {
     done(&*prepared, vec![numbers(4).into(), numbers(4).into()])
 }
 
-/// A buffer of another backend is refused.
+/// Checks that a buffer of another backend is refused.
 fn foreign_buffers(backend: &Arc<dyn Backend>) -> Result<(), String> {
     let cpu = Cpu::open(&Options::default()).map_err(|f| f.message)?;
     let foreign = Held::Device(cpu.upload(&numbers(4)).map_err(|f| f.message)?);
@@ -121,7 +121,7 @@ fn foreign_buffers(backend: &Arc<dyn Backend>) -> Result<(), String> {
     }
 }
 
-/// A second backend of the library; what it made lives on when it is gone.
+/// Checks that values of a second backend of the library stay valid after this backend was dropped.
 fn outlives(wanted: &Wanted, name: &str) -> Result<(), String> {
     let text = |closed: Closed| match closed {
         Closed::NoDevice(why) | Closed::Failed(why) => why,
@@ -138,7 +138,7 @@ fn outlives(wanted: &Wanted, name: &str) -> Result<(), String> {
     if kept.same(&numbers(4)) { Ok(()) } else { Err(format!("the buffer holds {kept:?}")) }
 }
 
-/// A device that nobody has is named by its own failure, so that its checks are skipped.
+/// Checks that an unknown device gives its own kind of failure, so its checks can be skipped.
 fn unknown_device(wanted: &Wanted, name: &str) -> Result<(), String> {
     let mut wanted = wanted.clone();
     for device in ["cuda:4095", "no such device", ""] {

@@ -1,12 +1,12 @@
-//! The suite of backends, run by all those that are asked for: `cpu` if nothing is said.
+//! Runs the suite on all selected backends, by default on `cpu`.
 //!
-//! `RML_TEST_BACKENDS=cpu,xla,torch` names them; libraries are those that `cargo xtask setup` installed, in
-//! `$RML_BACKENDS` or the user's cache folder. `RML_TEST_DEVICE=cuda:0` chooses a device; where a backend does not have
-//! it, its checks are listed as skipped and none of them runs. A backend that is not asked to compute on CUDA has one
-//! line, `torch::cuda`, that says so. A backend that is asked for and does not open fails. Names are
-//! `backend::topic::what`; any part of one selects checks, as with every test.
+//! `RML_TEST_BACKENDS=cpu,xla,torch` selects them. Libraries are those that `cargo xtask setup` installed, in
+//! `$RML_BACKENDS` or the user's cache folder. `RML_TEST_DEVICE=cuda:0` selects a device; the checks of a backend
+//! without this device are listed as skipped, and none of them runs. A backend that could run on CUDA but does not is
+//! listed as one skipped line, `torch::cuda`. A selected backend that does not open is a failure. Names are
+//! `backend::topic::what`; any part of a name selects checks, as for every test.
 //!
-//! Beside the checks of `rml_backend::suite` there are those that need more than an open backend: derived gradients,
+//! In addition to the checks of `rml_backend::suite`, some checks need more than an open backend: derived gradients,
 //! libraries, memory.
 #![allow(clippy::print_stderr, reason = "a test tells why it cannot start")]
 
@@ -27,7 +27,7 @@ type Body = Box<dyn Fn(&Arc<dyn Backend>) -> Report + Send + Sync>;
 /// A check on an open backend.
 struct Case {
     name: String,
-    /// Nothing else runs meanwhile.
+    /// Whether no other check may run at the same time.
     alone: bool,
     body: Body,
 }
@@ -90,7 +90,7 @@ fn trial(backend: &str, case: Case, open: Arc<dyn Backend>) -> Trial {
     })
 }
 
-/// What is listed and cannot run, so that nobody takes it for passed.
+/// A check that is listed but cannot run; it is shown as skipped, not as passed.
 fn skipped(backend: &str, case: &str, why: &'static str) -> Trial {
     let trial = Trial::test(format!("{backend}::{case}"), move || Err(Failed::from(why)));
     trial.with_kind(format!("skipped: {why}")).with_ignored_flag(true)

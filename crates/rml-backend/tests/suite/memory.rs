@@ -1,4 +1,4 @@
-//! Calls do not let memory grow.
+//! Calls do not increase memory.
 
 use std::sync::Arc;
 
@@ -7,7 +7,7 @@ use rml_backend::suite::{Report, checks};
 
 use super::Case;
 
-/// Resident memory in MiB, where the system tells it.
+/// Resident memory in MiB, if the system reports it.
 fn resident() -> Option<usize> {
     let text = std::fs::read_to_string("/proc/self/statm").ok()?;
     let pages: usize = text.split(' ').nth(1)?.parse().ok()?;
@@ -18,10 +18,10 @@ pub(crate) fn case() -> Case {
     Case { alone: true, ..Case::new("memory::calls", calls) }
 }
 
-/// 12,000 calls with buffers of 2 to 4 KiB: if each left one behind, it would be 24 MiB or more.
+/// Makes 12,000 calls with buffers of 2 to 4 KiB: if each call leaked one buffer, memory would grow by 24 MiB or more.
 fn calls(backend: &Arc<dyn Backend>) -> Report {
     let many = checks().into_iter().find(|c| c.name == "calls::many").expect("a check of that name");
-    // What the library sets up once does not count.
+    // The memory that the library allocates once, in the first calls, is not counted.
     let mut report = many.run(&**backend);
     let before = resident();
     for _ in 0..3 {

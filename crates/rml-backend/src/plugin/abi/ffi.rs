@@ -7,7 +7,7 @@ use rml_ir::{DType, Precision};
 
 use crate::contract::{About, Compiled, Options};
 
-/// The number of this interface; it changes whenever something in this file does.
+/// The version of this interface; it changes with every change to this file.
 pub const INTERFACE: u32 = 4;
 
 /// A hash of the sources of the contract and of the operator table.
@@ -16,18 +16,18 @@ pub const FINGERPRINT: &str = env!("RML_BACKEND_FINGERPRINT");
 /// The name of the exported function, of type `Entry`.
 pub const ENTRY: &str = "rml_backend_api";
 
-/// What a library exports.
+/// The type of the function that a library exports.
 #[cfg(feature = "load")]
 pub(in crate::plugin) type Entry = unsafe extern "C" fn() -> *const Api;
 
-/// A call succeeded.
+/// The status of a successful call.
 pub(in crate::plugin) const DONE: i32 = 0;
-/// It failed; the text says why.
+/// The status of a failed call; the error text states the reason.
 pub(in crate::plugin) const FAILED: i32 = 1;
-/// The reference has to compute it.
+/// The status of a suspect call, which the reference has to compute.
 pub(in crate::plugin) const SUSPECT: i32 = 2;
 
-/// Borrowed bytes.
+/// Bytes that the receiver borrows.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub(crate) struct Bytes {
@@ -35,7 +35,7 @@ pub(crate) struct Bytes {
     pub(in crate::plugin) len: usize,
 }
 
-/// Bytes that the receiver gives back with `free_text`.
+/// Bytes that the receiver must return with `free_text`.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub(crate) struct Owned {
@@ -47,7 +47,7 @@ impl Owned {
     pub(in crate::plugin) const EMPTY: Self = Self { data: std::ptr::null_mut(), len: 0 };
 }
 
-/// A borrowed tensor: elements row-major, truth values as bytes 0 and 1.
+/// A borrowed tensor: its elements are row-major, truth values are bytes 0 and 1.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub(crate) struct View {
@@ -55,7 +55,7 @@ pub(crate) struct View {
     pub(in crate::plugin) rank: u32,
     pub(in crate::plugin) dims: *const usize,
     pub(in crate::plugin) data: *const u8,
-    /// In bytes.
+    /// The length of `data` in bytes.
     pub(in crate::plugin) len: usize,
 }
 
@@ -65,7 +65,7 @@ impl View {
         Self { element: 0, rank: 0, dims: std::ptr::null(), data: std::ptr::null(), len: 0 };
 }
 
-/// An argument: a handle, or a tensor of the host where the handle is null.
+/// An argument: a handle, or a tensor of the host if the handle is null.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub(crate) struct Arg {
@@ -73,7 +73,7 @@ pub(crate) struct Arg {
     pub(in crate::plugin) view: View,
 }
 
-/// The functions of a library. Handles are opaque; a null handle is never returned with 0.
+/// The functions of a library. Handles are opaque; a call with status 0 never returns a null handle.
 #[repr(C)]
 pub struct Api {
     pub(in crate::plugin) interface: u32,
@@ -116,7 +116,7 @@ pub struct Api {
     pub(in crate::plugin) free_text: unsafe extern "C" fn(Owned),
 }
 
-/// How an element type is numbered.
+/// The number of an element type.
 pub(in crate::plugin) fn element(dtype: DType, precision: Precision) -> u32 {
     match (dtype, precision) {
         (DType::Bool, _) => 0,
@@ -126,7 +126,7 @@ pub(in crate::plugin) fn element(dtype: DType, precision: Precision) -> u32 {
     }
 }
 
-/// Between the fields of a text.
+/// The separator between the fields of a text.
 const FIELD: char = '\u{1f}';
 
 #[cfg(any(test, feature = "load"))]

@@ -1,5 +1,5 @@
-//! The C functions of a library. Each takes the library's lock, lets no panic out, and trusts the program that called
-//! it: handles are those that were returned and not freed, and pointers are valid for the stated lengths.
+//! The C functions of a library. Each takes the library's lock and catches panics. It trusts the calling program:
+//! handles were returned and not freed, and pointers are valid for the stated lengths.
 #![allow(unsafe_code)]
 
 use std::ffi::c_void;
@@ -41,13 +41,13 @@ unsafe impl Sync for Api {}
 type OpenBackend = Arc<dyn Backend>;
 type Ready = Box<dyn Executable>;
 
-/// The table of a library whose backend is opened by `open`.
+/// The table of functions for a library that opens its backend by `open`.
 pub fn api(open: Open) -> *const Api {
     OPEN.get_or_init(|| open);
     &raw const API
 }
 
-/// Runs `body` under the lock; writes the reason where it fails or panics.
+/// Runs `body` under the lock; writes the reason if it fails or panics.
 fn guarded(error: *mut Owned, body: impl FnOnce() -> Result<i32, Failure>) -> i32 {
     let _lock = LOCK.lock().unwrap_or_else(PoisonError::into_inner);
     let failure = match catch_unwind(AssertUnwindSafe(body)) {
@@ -66,32 +66,32 @@ fn guarded(error: *mut Owned, body: impl FnOnce() -> Result<i32, Failure>) -> i3
 fn write_text(out: *mut Owned, text: &str) {
     let bytes: Box<[u8]> = text.as_bytes().into();
     let len = bytes.len();
-    // SAFETY: `out` is valid for a write by this file's contract; the allocation is given back by `free_text`.
+    // SAFETY: `out` is valid for a write by this file's contract; `free_text` returns the allocation.
     unsafe { out.write(Owned { data: Box::into_raw(bytes).cast(), len }) };
 }
 
-/// A handle for a new owner.
+/// Writes a handle to `out`, whose reader becomes the owner of `item`.
 fn hand_out<T>(out: *mut *mut c_void, item: T) -> i32 {
     // SAFETY: `out` is valid for a write by this file's contract.
     unsafe { out.write(Box::into_raw(Box::new(item)).cast()) };
     DONE
 }
 
-/// What a handle stands for.
+/// The value behind a handle.
 ///
 /// # Safety
-/// The handle is one of a `T` that was handed out and not taken back; it stays so while the result lives.
+/// The handle was made for a `T` and was not taken back; this remains true while the result is alive.
 unsafe fn borrow<'a, T>(handle: *mut c_void) -> &'a T {
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     unsafe { &*handle.cast::<T>() }
 }
 
-/// Takes a handle back.
+/// Takes the value back from a handle.
 ///
 /// # Safety
-/// As [`borrow`]; it is not used again.
+/// The same as for [`borrow`]; in addition, the handle is not used again.
 unsafe fn take_back<T>(handle: *mut c_void) -> T {
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     unsafe { *Box::from_raw(handle.cast::<T>()) }
 }
 
@@ -225,9 +225,9 @@ unsafe extern "C" fn download(buffer: *mut c_void, data: *mut u8, len: usize, er
 /// Reads a tensor.
 ///
 /// # Safety
-/// Its dimensions and data are valid for their lengths.
+/// The dimensions and the data are valid for their lengths.
 unsafe fn read(view: &View) -> Value {
-    // SAFETY: the caller's promise; empty parts need no valid pointer.
+    // SAFETY: guaranteed by the caller; empty parts need no valid pointer.
     let dims: &[usize] = if view.rank == 0 {
         &[]
     } else {
@@ -238,10 +238,10 @@ unsafe fn read(view: &View) -> Value {
     /// Copies elements.
     ///
     /// # Safety
-    /// There are `n` of them at `data`, which need not be aligned.
+    /// There are `n` elements at `data`, which need not be aligned.
     unsafe fn elements<T: Copy>(data: *const u8, n: usize) -> Vec<T> {
         let mut out: Vec<T> = Vec::with_capacity(n);
-        // SAFETY: the caller's promise; the copy fills the `n` elements that the length says.
+        // SAFETY: guaranteed by the caller; the copy fills the `n` elements of the stated length.
         unsafe {
             std::ptr::copy_nonoverlapping(data, out.as_mut_ptr().cast::<u8>(), n * size_of::<T>());
             out.set_len(n);
@@ -251,7 +251,7 @@ unsafe fn read(view: &View) -> Value {
     if n == 0 {
         return Value::new(shape, empty(view.element));
     }
-    // SAFETY: the view holds `n` elements of its type by the caller's promise.
+    // SAFETY: the caller guarantees that the view contains `n` elements of its type.
     let data = unsafe {
         match view.element {
             0 => Data::Bool(elements::<u8>(view.data, n).into_iter().map(|b| b != 0).collect()),
@@ -272,7 +272,7 @@ fn empty(kind: u32) -> Data {
     }
 }
 
-/// Writes the elements of a value to a place of that many bytes; `None` if they do not fill it.
+/// Writes the elements of a value to `data`; returns `None` if they do not have exactly `len` bytes.
 fn write(value: &Value, data: *mut u8, len: usize) -> Option<()> {
     fn elements<T: Copy>(items: &[T], data: *mut u8, len: usize) -> Option<()> {
         (std::mem::size_of_val(items) == len).then(|| {
@@ -288,18 +288,18 @@ fn write(value: &Value, data: *mut u8, len: usize) -> Option<()> {
     }
 }
 
-/// Drops what a handle stands for, under the lock.
+/// Drops the value behind a handle, under the lock.
 ///
 /// # Safety
-/// As [`take_back`].
+/// The same as for [`take_back`].
 unsafe fn free<T>(handle: *mut c_void) {
     let mut ignored = Owned::EMPTY;
     guarded(&raw mut ignored, || {
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         drop(unsafe { take_back::<T>(handle) });
         Ok(DONE)
     });
-    // SAFETY: a text written by a failed drop is ours to give back.
+    // SAFETY: this file owns a text that a failed drop has written.
     unsafe { free_text(ignored) };
 }
 
@@ -320,7 +320,7 @@ unsafe extern "C" fn free_buffer(handle: *mut c_void) {
 
 unsafe extern "C" fn free_text(text: Owned) {
     if !text.data.is_null() {
-        // SAFETY: a text that is not empty was made by `write_text` as a boxed slice of that length.
+        // SAFETY: `write_text` made a text that is not empty, as a boxed slice of that length.
         drop(unsafe { Box::from_raw(std::ptr::slice_from_raw_parts_mut(text.data, text.len)) });
     }
 }

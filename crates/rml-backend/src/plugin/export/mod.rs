@@ -1,4 +1,4 @@
-//! The side of the library: a table of C functions around anything that implements the contract.
+//! The library's side: a table of C functions around any type that implements the contract.
 //!
 //! A library has a file `ffi.rs` with
 //! ```ignore

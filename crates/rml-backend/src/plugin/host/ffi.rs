@@ -22,7 +22,8 @@ use crate::plugin::abi::{
 };
 use crate::routine::Routine;
 
-/// A backend's library, opened. It stays loaded until the program ends: such libraries do not survive being unloaded.
+/// The opened library of a backend. It stays loaded until the program ends, because unloading is not safe for such
+/// libraries.
 pub struct Library {
     api: &'static Api,
     _keep: ManuallyDrop<libloading::Library>,
@@ -39,11 +40,10 @@ impl fmt::Debug for Library {
     }
 }
 
-/// Variables of the environment that libraries read while they load, and values that keep them from printing lines of
-/// their own.
+/// Environment variables that libraries read while they load, with values that suppress the libraries' own output.
 const QUIET: [(&str, &str); 2] = [("TF_ENABLE_ONEDNN_OPTS", "0"), ("TF_CPP_MIN_LOG_LEVEL", "3")];
 
-/// Sets what the user has not set.
+/// Sets the variables that the user has not set.
 fn keep_quiet() {
     for (name, value) in QUIET {
         if std::env::var_os(name).is_none() {
@@ -58,18 +58,18 @@ impl Library {
     /// Opens the library at `path`.
     ///
     /// # Errors
-    /// If there is none, it or what it needs does not load, or it was built for another program.
+    /// There is no library at `path`; the library or a dependency does not load; or it was built for another program.
     pub fn open(path: &Path) -> Result<Arc<Self>, Failure> {
         let missing = |why: String| Failure::new(codes::BACKEND_NOT_INSTALLED, why);
         if !path.exists() {
             return Err(missing(format!("there is no library {}", path.display())));
         }
         keep_quiet();
-        // SAFETY: loading runs the initialisers of a library that this project's set-up built and put there.
+        // SAFETY: loading runs the initialisers of a library that this project's set-up built and installed.
         let library = unsafe { libloading::Library::new(path) }.map_err(|e| {
             missing(format!("the library {} does not load: {}", path.display(), first_line(&e)))
         })?;
-        // SAFETY: the set-up's libraries export that name with that type, whatever the version of the interface.
+        // SAFETY: the set-up's libraries export that name with that type, in every version of the interface.
         let api = unsafe {
             let entry = library.get::<Entry>(ENTRY.as_bytes());
             let entry = entry
@@ -86,13 +86,13 @@ impl Library {
         Ok(Arc::new(Self { api, _keep: ManuallyDrop::new(library) }))
     }
 
-    /// Opens its backend.
+    /// Opens the library's backend.
     ///
     /// # Errors
-    /// If there is no such device, or the library fails.
+    /// There is no such device, or the library fails.
     pub fn backend(self: &Arc<Self>, options: &Options) -> Result<Arc<dyn Backend>, Failure> {
         let (text, mut handle) = (options_text(options), std::ptr::null_mut());
-        // SAFETY: the text lives through the call, and `handle` and the error are written by it.
+        // SAFETY: the text is valid during the call; the call writes `handle` and the error.
         self.call(|error| unsafe { (self.api.open)(bytes(&text), &raw mut handle, error) })?;
         Ok(Arc::new(Client {
             handle: Handle { raw: handle, free: self.api.free_backend },
@@ -101,7 +101,7 @@ impl Library {
         }))
     }
 
-    /// Makes a call that writes a failure; `Ok` is its status.
+    /// Makes a call that may write a failure; `Ok` contains the status.
     fn call(&self, call: impl FnOnce(*mut Owned) -> i32) -> Result<i32, Failure> {
         let mut text = Owned::EMPTY;
         match call(&raw mut text) {
@@ -136,18 +136,18 @@ fn read_bytes(bytes: Bytes) -> String {
     if bytes.data.is_null() {
         return String::new();
     }
-    // SAFETY: bytes of a library are valid until they are given back.
+    // SAFETY: bytes of a library are valid until they are returned.
     let slice = unsafe { std::slice::from_raw_parts(bytes.data, bytes.len) };
     String::from_utf8_lossy(slice).into_owned()
 }
 
-/// Something that the library keeps for this program.
+/// An object that the library keeps for this program.
 struct Handle {
     raw: *mut c_void,
     free: unsafe extern "C" fn(*mut c_void),
 }
 
-// SAFETY: handles are used by the library's functions alone, each of which takes its lock.
+// SAFETY: only the library's functions use handles, and each of them takes the library's lock.
 unsafe impl Send for Handle {}
 // SAFETY: as above.
 unsafe impl Sync for Handle {}
@@ -155,7 +155,7 @@ unsafe impl Sync for Handle {}
 impl Drop for Handle {
     fn drop(&mut self) {
         if !self.raw.is_null() {
-            // SAFETY: this is the only owner of what the library handed out.
+            // SAFETY: this is the only owner of the handle.
             unsafe { (self.free)(self.raw) };
         }
     }
@@ -165,7 +165,7 @@ impl Drop for Handle {
 struct Client {
     handle: Handle,
     library: Arc<Library>,
-    /// Whether its tensors are in the host's memory.
+    /// Whether the backend's tensors are in the host's memory.
     on_host: bool,
 }
 
@@ -189,7 +189,7 @@ struct Remote {
     reserved: Reservation,
 }
 
-/// The bytes of a tensor of the library, if they are the host's.
+/// The memory reserved for a tensor of the library, if the tensor is in the host's memory.
 fn reserved(on_host: bool, ty: &Type, precision: Precision) -> Reservation {
     if on_host { Reservation::of(ty.bytes(precision)) } else { Reservation::default() }
 }
@@ -215,7 +215,7 @@ impl fmt::Debug for Remote {
 impl Backend for Client {
     fn about(&self) -> About {
         let mut text = Owned::EMPTY;
-        // SAFETY: the handle is an open backend of this library, and the text is written by the call.
+        // SAFETY: the handle is an open backend of this library; the call writes the text.
         unsafe { (self.library.api.about)(self.handle.raw, &raw mut text) };
         parse_about(&self.library.take(text))
     }
@@ -223,8 +223,8 @@ impl Backend for Client {
     fn prepare(&self, function: &Function) -> Result<Box<dyn Executable>, Failure> {
         let (text, mut handle) = (crate::print(function), std::ptr::null_mut());
         let prepare = self.library.api.prepare;
-        // SAFETY: the handle is an open backend of this library, the text lives through the call, the rest is written
-        // by it.
+        // SAFETY: the handle is an open backend of this library; the text is valid during the call, which writes the
+        // other arguments.
         self.library
             .call(|error| unsafe { prepare(self.handle.raw, bytes(&text), &raw mut handle, error) })?;
         Ok(Box::new(Ready {
@@ -240,8 +240,8 @@ impl Backend for Client {
     fn prepare_routine(&self, routine: &Routine) -> Result<Box<dyn Executable>, Failure> {
         let (text, mut handle) = (crate::routine::print(routine), std::ptr::null_mut());
         let prepare = self.library.api.prepare_routine;
-        // SAFETY: the handle is an open backend of this library, the text lives through the call, the rest is written
-        // by it.
+        // SAFETY: the handle is an open backend of this library; the text is valid during the call, which writes the
+        // other arguments.
         self.library
             .call(|error| unsafe { prepare(self.handle.raw, bytes(&text), &raw mut handle, error) })?;
         Ok(Box::new(Ready {
@@ -256,7 +256,7 @@ impl Backend for Client {
 
     fn compiled(&self) -> Option<Compiled> {
         let mut text = Owned::EMPTY;
-        // SAFETY: the handle is an open backend of this library, and the text is written by the call.
+        // SAFETY: the handle is an open backend of this library; the call writes the text.
         unsafe { (self.library.api.compiled)(self.handle.raw, &raw mut text) };
         parse_compiled(&self.library.take(text))
     }
@@ -265,7 +265,7 @@ impl Backend for Client {
         let mut handle = std::ptr::null_mut();
         let upload = self.library.api.upload;
         with_view(value, |view| {
-            // SAFETY: the handle is an open backend of this library, and the view lives through the call.
+            // SAFETY: the handle is an open backend of this library; the view is valid during the call.
             self.library.call(|error| unsafe { upload(self.handle.raw, view, &raw mut handle, error) })
         })?;
         Ok(Arc::new(Remote {
@@ -279,7 +279,7 @@ impl Backend for Client {
 }
 
 impl Ready {
-    /// The library trusts what crosses the boundary.
+    /// Checks the arguments, because the library trusts the values that cross the boundary.
     fn check(&self, args: &[Held]) -> Result<(), Failure> {
         let (given, taken) = (args.len(), self.inputs.len());
         if given != taken {
@@ -320,7 +320,8 @@ impl Executable for Ready {
             };
             let list = args.iter().zip(views).map(arg).collect::<Result<Vec<Arg>, _>>()?;
             let (count, out) = (list.len(), handles.as_mut_ptr());
-            // SAFETY: handle, arguments and views are valid through the call, and there is room for all results.
+            // SAFETY: the handle, the arguments and the views are valid during the call, and `results` has room for all
+            // results.
             self.library.call(|error| unsafe {
                 (self.library.api.run)(self.handle.raw, list.as_ptr(), count, out, self.results.len(), error)
             })
@@ -367,7 +368,7 @@ impl Buffer for Remote {
 }
 
 impl Remote {
-    /// Fills `items` with the elements.
+    /// Fills `items` with the elements of the tensor.
     fn fetch<T: Copy>(&self, mut items: Vec<T>) -> Result<Vec<T>, Failure> {
         let (data, len) = (items.as_mut_ptr().cast::<u8>(), std::mem::size_of_val(items.as_slice()));
         // SAFETY: the handle is a tensor of this library, and there is room for `len` bytes.
@@ -376,14 +377,14 @@ impl Remote {
     }
 }
 
-/// Lends a value to a call.
+/// Lends a value to `body`.
 fn with_view<R>(value: &Value, body: impl FnOnce(View) -> R) -> R {
     with_views(&[Some(value)], |views| body(views[0]))
 }
 
-/// Lends values to a call; an empty view where there is none.
+/// Lends values to `body`; an empty view represents `None`.
 fn with_views<R>(values: &[Option<&Value>], body: impl FnOnce(&[View]) -> R) -> R {
-    // Scalars and shapes need a place of their own while they are lent.
+    // Scalars and shapes need their own storage while they are lent.
     let shapes: Vec<Vec<usize>> =
         values.iter().map(|v| v.map(|v| v.shape().dims().to_vec()).unwrap_or_default()).collect();
     let scalars: Vec<Option<Data>> = values

@@ -1,4 +1,4 @@
-//! The side of the program: a library that was opened is a backend like any other.
+//! The program's side: an opened library is a backend like any other.
 
 mod ffi;
 

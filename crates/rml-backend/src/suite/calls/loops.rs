@@ -1,12 +1,12 @@
-//! Routines: values that a loop carries, reads and keeps, forward and backward, and a suspicion in one pass of many.
+//! Routines: values that a loop carries, reads and keeps, forward and backward, and a suspicion in one of many passes.
 
 use rml_ir::{Data, Precision, Shape, Value};
 
 use crate::contract::{Backend, Held, Outcome};
 use crate::routine::{parse, verify};
 
-/// A value of which each pass takes off a row that it sees, kept times a factor; and a count, with what each pass adds
-/// to it.
+/// A loop that carries a vector and a count. Each pass subtracts a row from the vector, adds an int to the count, and
+/// keeps the vector times a factor.
 fn routine(precision: Precision, direction: &str) -> String {
     format!(
         "routine {precision} \"loops\"
@@ -46,7 +46,7 @@ result s2
 
 pub(super) fn loops(backend: &dyn Backend, precision: Precision) -> Result<(), String> {
     for (direction, kept) in [
-        // From 10, 20: rows 1 to 3 are 2, 3; 4, 5; 6, 7. The factor is 2, -1.
+        // The start is 10, 20; rows 1 to 3 are 2, 3; 4, 5; 6, 7; the factor is 2, -1.
         ("forward", [16.0, -17.0, 8.0, -12.0, -4.0, -5.0]),
         ("backward", [-4.0, -5.0, 0.0, -8.0, 8.0, -13.0]),
     ] {
@@ -86,7 +86,7 @@ pub(super) fn loops(backend: &dyn Backend, precision: Precision) -> Result<(), S
                 }
             }
         }
-        // The count does not fit in some pass.
+        // The count does not fit in one of the passes.
         if !matches!(executable.run(args(i64::MAX - 50)).map_err(|f| f.message)?, Outcome::Suspect) {
             return Err(format!("{direction}: an int that does not fit is not suspect"));
         }

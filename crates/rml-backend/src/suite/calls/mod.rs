@@ -1,5 +1,5 @@
-//! Calls: values survive the way to the device and back, buffers stay what they were, errors leave everything as it
-//! was, and threads may share it all.
+//! Calls: values keep their bits on the way to the device and back, buffers do not change, errors change nothing, and
+//! threads can share everything.
 
 mod loops;
 mod sharing;
@@ -19,7 +19,7 @@ use crate::function::{Function, Val};
 use crate::prepared::{Prepared, RunError};
 use crate::reference::evaluate;
 
-/// What a check of calls does; the text says what is wrong.
+/// The body of a check of calls; the error text states the defect.
 type Body = fn(&dyn Backend, Precision) -> Result<(), String>;
 
 pub(super) fn checks() -> Vec<Check> {
@@ -51,7 +51,7 @@ fn ramp(n: usize, step: f64, precision: Precision) -> Value {
     Value::new(Shape::new(&[n]), Data::F64((0..n).map(number).collect())).to_precision(precision)
 }
 
-/// `(x + y / 2, y - x, n + 1)` of two vectors and an int; exact on small multiples of powers of two.
+/// `(x + y / 2, y - x, n + 1)` for two vectors and an int; exact on small multiples of powers of two.
 fn step(n: usize, precision: Precision) -> Function {
     let at = Function::nowhere;
     let mut f = Function::new("step", precision);
@@ -88,7 +88,7 @@ fn uploaded(backend: &dyn Backend, values: &[Value]) -> Result<Vec<Held>, String
     values.iter().map(|v| upload(backend, v)).collect()
 }
 
-/// The value is what it should be, to the bit.
+/// Checks that a value has the expected bits.
 fn expect(what: &str, held: &Held, want: &Value, precision: Precision) -> Result<(), String> {
     if held.ty() != want.ty() {
         return Err(format!("{what} is a {}, expected {}", held.ty(), want.ty()));
@@ -107,12 +107,12 @@ fn expect_all(what: &str, held: &[Held], want: &[Value], precision: Precision) -
         .try_for_each(|(i, (h, w))| expect(&format!("{what} {i}"), h, w, precision))
 }
 
-/// What the reference gives.
+/// The results of the reference.
 fn wanted(function: &Function, args: &[Value]) -> Result<Vec<Value>, String> {
     evaluate(function, args).map_err(|stop| format!("the reference stops: {}", stop.error))
 }
 
-/// Values go up and come down with their bits, alone and through a function.
+/// Values keep their bits on the way to the device and back, directly and through a function.
 fn round_trip(backend: &dyn Backend, precision: Precision) -> Result<(), String> {
     let mut values: Vec<Value> =
         [DType::Bool, DType::Int, DType::Num].map(|dtype| specials::vector(dtype, precision)).to_vec();
@@ -132,8 +132,8 @@ fn round_trip(backend: &dyn Backend, precision: Precision) -> Result<(), String>
     expect_all("value uploaded before the call", &device, &values, precision)
 }
 
-/// Functions of odd forms: results twice, inputs and constants as results, inputs that nobody uses, no inputs, one
-/// buffer twice.
+/// Functions of unusual form: repeated results, inputs and constants as results, unused inputs, no inputs, one buffer
+/// for two arguments.
 fn results(backend: &dyn Backend, precision: Precision) -> Result<(), String> {
     let (a, b) = (ramp(5, 0.5, precision), ramp(5, 0.25, precision));
     let mut f = Function::new("odd", precision);
@@ -169,7 +169,7 @@ fn results(backend: &dyn Backend, precision: Precision) -> Result<(), String> {
     expect_all("result without inputs", &call(&prepare(backend, constant)?, Vec::new())?, &want, precision)
 }
 
-/// A call that stops changes nothing that the caller holds, and the next call is as if it had not been.
+/// A call that stops changes no value of the caller, and has no effect on the next call.
 fn errors(backend: &dyn Backend, precision: Precision) -> Result<(), String> {
     let prepared = prepare(backend, step(64, precision))?;
     let good = [ramp(64, 0.5, precision), ramp(64, 0.25, precision), Value::Int(7)];

@@ -1,4 +1,4 @@
-//! Buffers in several calls, functions side by side, threads.
+//! Buffers in several calls, several functions at once, threads.
 
 use rml_ir::op::{Op, Unary};
 use rml_ir::{Precision, Value};
@@ -27,7 +27,7 @@ pub(super) fn feedback(backend: &dyn Backend, precision: Precision) -> Result<()
     Ok(())
 }
 
-/// Two functions take turns with each other's results.
+/// Two functions alternate, and each reads the other's results.
 pub(super) fn alternating(backend: &dyn Backend, precision: Precision) -> Result<(), String> {
     let first = prepare(backend, step(16, precision))?;
     let mut other = step(16, precision);
@@ -47,7 +47,7 @@ pub(super) fn alternating(backend: &dyn Backend, precision: Precision) -> Result
     Ok(())
 }
 
-/// Many calls with one buffer that stays.
+/// Many calls with one buffer that does not change.
 pub(super) fn many(backend: &dyn Backend, precision: Precision) -> Result<(), String> {
     const CALLS: i64 = 2000;
     let prepared = prepare(backend, step(512, precision))?;
@@ -66,7 +66,7 @@ pub(super) fn many(backend: &dyn Backend, precision: Precision) -> Result<(), St
     expect("the buffer that stayed", &held_x, &x, precision)
 }
 
-/// Threads share a prepared function and its arguments, and each prepares one of its own.
+/// Threads share a prepared function and its arguments, and each prepares its own function.
 pub(super) fn threads(backend: &dyn Backend, precision: Precision) -> Result<(), String> {
     let shared = prepare(backend, step(64, precision))?;
     let host = [ramp(64, 0.5, precision), ramp(64, 0.25, precision), Value::Int(5)];

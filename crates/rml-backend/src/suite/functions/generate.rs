@@ -1,5 +1,5 @@
-//! Random functions, well typed and well conditioned: every operator is tried on its operands, and kept if its result
-//! is small and nearly the same in both precisions.
+//! Random functions, well typed and well conditioned: every chosen operator is evaluated on its operands, and kept if
+//! its result is small and nearly the same in both precisions.
 
 use rml_ir::op::{
     AxisIndex, Binary, Compare, Conv, ConvAxis, Op, Pool, PoolAxis, Reduction, Unary, conditioned, eval,
@@ -14,30 +14,30 @@ use crate::suite::dice::{Dice, Nums};
 use crate::suite::einsums;
 use crate::suite::operands::value;
 
-/// A value while the function grows.
+/// A value of the function under construction.
 struct Known {
     val: Val,
     ty: Type,
     single: Value,
     double: Value,
-    /// No backend rounds it.
+    /// Whether every backend computes the value without rounding.
     exact: bool,
 }
 
 struct Builder {
     function: Function,
     known: Vec<Known>,
-    /// How many of them are inputs or constants.
+    /// The number of values that are inputs or constants.
     given: usize,
-    /// The input that is a well-conditioned matrix.
+    /// The index of the input that is a well-conditioned matrix.
     conditioned: usize,
     dice: Dice,
 }
 
-/// The largest number of elements of a value.
+/// The maximum number of elements of a value.
 const LARGEST: usize = 2000;
 
-/// Random function number `n`.
+/// The random function with number `n`.
 pub(super) fn sample(n: usize) -> Sample {
     let mut dice = Dice::new(&format!("function {n}"));
     let size = 20 + dice.below(41);
@@ -106,7 +106,7 @@ impl Builder {
         self.known.push(Known { val, ty: single.ty(), single, double, exact });
     }
 
-    /// The last value and about every third other one; some value twice, perhaps an input.
+    /// Chooses the results: the last value, about a third of the others, one value twice, and one that may be an input.
     fn results(&mut self) {
         let applied = self.known.len().saturating_sub(self.given);
         let mut results = vec![self.known[self.known.len() - 1].val];
@@ -119,7 +119,7 @@ impl Builder {
         self.function.results = results;
     }
 
-    /// Takes an operator if its result is tame.
+    /// Appends an operator if its result is tame.
     fn append(&mut self, op: Op, args: &[usize]) {
         let types: Vec<Type> = args.iter().map(|&i| self.known[i].ty.clone()).collect();
         if !result_type(&op, &types).is_ok_and(|ty| ty.shape.len() <= LARGEST) {
@@ -135,7 +135,7 @@ impl Builder {
             return;
         };
         let exact = args.iter().all(|&i| self.known[i].exact);
-        // The angle jumps with the sign of a zero, of which backends differ.
+        // The angle is discontinuous at zero, and backends differ in the sign of a zero.
         let turns = op == Op::Binary(Binary::Atan2) && numbers(&self.known[args[0]].double).contains(&0.0);
         if (jumps(&op) && !exact) || turns || !tame(&single, &double) {
             return;
@@ -146,7 +146,7 @@ impl Builder {
         }
     }
 
-    /// An operator and operands that may fit it; later values are likelier.
+    /// An operator and operands that may fit it; later values have a higher probability.
     fn choose(&mut self) -> Option<(Op, Vec<usize>)> {
         let x = self.any();
         let y = self.any();
@@ -180,7 +180,7 @@ impl Builder {
         self.dice.below(n).max(self.dice.below(n))
     }
 
-    /// Some value of that element type.
+    /// A random value of the given element type.
     fn of(&mut self, dtype: DType) -> Option<usize> {
         let found: Vec<usize> = (0..self.known.len()).filter(|&i| self.known[i].ty.dtype == dtype).collect();
         self.one(&found)
@@ -222,7 +222,7 @@ impl Builder {
         ])
     }
 
-    /// Operators of a well-conditioned matrix, or of a pair of keys and values; transforms.
+    /// Chooses an operator on a well-conditioned matrix, an operator on keys and values, or a transform.
     fn solved(&mut self, x: usize, y: usize, axis: usize) -> Option<(Op, Vec<usize>)> {
         let (descending, matrix) = (self.dice.flag(), self.conditioned);
         let frequencies = self.known[x].ty.shape.dims().iter().rev().nth(1).copied().unwrap_or(1);
@@ -308,7 +308,7 @@ impl Builder {
     }
 }
 
-/// Whether a result depends on its operands by jumps, so that they have to be exact.
+/// Whether the result is a discontinuous function of the operands; these must then be exact.
 fn jumps(op: &Op) -> bool {
     matches!(
         op,
@@ -343,7 +343,7 @@ fn rounds(op: &Op) -> bool {
     !moves && (!jumps(op) || *op == Op::Binary(Binary::Atan2))
 }
 
-/// Finite, small, and nearly the same in both precisions.
+/// Whether the results are finite, small, and nearly the same in both precisions.
 fn tame(single: &Value, double: &Value) -> bool {
     match single.to_data() {
         Data::Bool(_) => single.same(double),
@@ -379,7 +379,7 @@ mod tests {
         assert!(never.len() < 18, "never used: {never:?}");
     }
 
-    /// How many operators read what a contraction makes of a vector and a tensor of three or more axes.
+    /// The number of operands that are contractions of a vector with a tensor of three or more axes.
     fn reads_of_contractions(function: &Function) -> usize {
         let operands = |x: &Val| match &function.values[*x].kind {
             crate::Kind::Apply { op, args } => Some((op, args)),

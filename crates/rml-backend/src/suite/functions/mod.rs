@@ -1,8 +1,8 @@
 //! Random functions: graphs of many operators with shared, dead and repeated values, constants and several results.
 //!
-//! The tolerance of a result is measured: the reference computes the function in both precisions, and their distance
-//! shows how much rounding errors grow. Operators that jump (comparisons, rounding, positions of extremes) meet values
-//! that no backend rounds.
+//! The tolerance of a result is measured: the reference computes the function in both precisions, and the distance of
+//! the results shows how much rounding errors grow. Discontinuous operators (comparisons, rounding, positions of
+//! extremes) get only operands that no backend rounds.
 
 mod generate;
 mod shrink;
@@ -19,16 +19,16 @@ use crate::function::Function;
 use crate::prepared::Prepared;
 use crate::reference::evaluate;
 
-/// How many functions one check tries.
+/// The number of functions that one check tries.
 const EACH: usize = 8;
-/// How many checks there are; every other one is in double precision.
+/// The number of checks; every second one is in double precision.
 const CHECKS: usize = 6;
-/// How many times the measured rounding error a result may be off.
+/// The allowed error as a multiple of the measured rounding error.
 const MARGIN: f64 = 32.0;
-/// How many `eps` a result may be off whatever was measured.
+/// The error in `eps` that is always allowed.
 const FLOOR: f64 = 64.0;
 
-/// A function with arguments of single precision, which both precisions hold.
+/// A function with arguments that both precisions can represent exactly.
 #[derive(Clone)]
 struct Sample {
     function: Function,
@@ -36,7 +36,7 @@ struct Sample {
 }
 
 pub(super) fn checks() -> Vec<Check> {
-    // In turn, since a backend that compiles takes a second for each function.
+    // The checks alternate between the precisions, because a backend that compiles needs a second for each function.
     let check = |n: usize| {
         let precision = if n.is_multiple_of(2) { Precision::F32 } else { Precision::F64 };
         Check::new("functions", &format!("{precision}_{n}"), move |b| run(b, precision, n))
@@ -55,11 +55,11 @@ fn run(backend: &dyn Backend, precision: Precision, check: usize) -> Report {
     report
 }
 
-/// Whether a backend computes a function as the reference does, on arguments of single precision. Operators that jump
-/// must meet values that nothing rounds.
+/// Checks that a backend computes a function as the reference does, on arguments of single precision. Discontinuous
+/// operators must get operands that are not rounded.
 ///
 /// # Errors
-/// Says which result is off, and of which part of the function.
+/// A result differs by more than the tolerance; the error names the result and the part of the function that causes it.
 pub fn check_function(
     backend: &dyn Backend,
     function: &Function,
@@ -75,7 +75,7 @@ pub fn check_function(
     })
 }
 
-/// The function in another precision; its constants are of single precision.
+/// The function in another precision, with its constants converted.
 fn in_precision(function: &Function, precision: Precision) -> Function {
     let mut function = function.clone();
     function.precision = precision;
@@ -91,7 +91,7 @@ fn converted(args: &[Value], precision: Precision) -> Vec<Value> {
     args.iter().map(|v| v.to_precision(precision)).collect()
 }
 
-/// Whether the backend gives the results of the reference, for host arguments and for buffers.
+/// Checks that the backend returns the results of the reference, for host arguments and for buffers.
 fn try_sample(backend: &dyn Backend, sample: &Sample, precision: Precision) -> Result<(), String> {
     let reference = |p| evaluate(&in_precision(&sample.function, p), &converted(&sample.args, p));
     let stop = |_| "the reference has no result".to_owned();
@@ -117,7 +117,7 @@ fn try_sample(backend: &dyn Backend, sample: &Sample, precision: Precision) -> R
     Ok(())
 }
 
-/// How far the elements of a result may be off.
+/// The allowed error of the elements of a result.
 fn allowed(single: &Value, double: &Value, precision: Precision) -> f64 {
     let measured = distance(single, double);
     let size = numbers(double).iter().fold(1.0_f64, |a, x| a.max(x.abs()));
@@ -125,7 +125,7 @@ fn allowed(single: &Value, double: &Value, precision: Precision) -> f64 {
     FLOOR * eps * size + MARGIN * measured * (eps / single)
 }
 
-/// The largest difference of elements.
+/// The largest difference of two elements at the same position.
 fn distance(single: &Value, double: &Value) -> f64 {
     numbers(single).iter().zip(numbers(double)).fold(0.0, |a, (x, y)| a.max((x - y).abs()))
 }
@@ -141,7 +141,7 @@ fn near(got: &Value, want: &Value, allowed: f64) -> Result<(), String> {
         return Err("numbers of another precision".to_owned());
     }
     for (i, (got, want)) in numbers(got).into_iter().zip(numbers(want)).enumerate() {
-        // Not a number fails too.
+        // A NaN also fails.
         let off = (got - want).abs();
         if !off.is_finite() || off > allowed {
             return Err(format!("element {i} is {got:e}, expected {want:e} within {allowed:e}"));

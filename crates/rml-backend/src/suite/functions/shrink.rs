@@ -1,4 +1,4 @@
-//! Shrinks a failing function: fewer results, and inputs in place of computed values.
+//! Shrinks a failing function: removes results, and replaces computed values by inputs.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use crate::contract::Backend;
 use crate::function::{Function, Kind, Val};
 use crate::reference::evaluate;
 
-/// The smallest function found that fails, and why it does.
+/// The smallest failing function found, and the reason of its failure.
 pub(super) fn shrink(
     backend: &dyn Backend,
     sample: &Sample,
@@ -18,7 +18,7 @@ pub(super) fn shrink(
     why: String,
 ) -> (Sample, String) {
     let mut best = (sample.clone(), why);
-    // The first value that is wrong when it is the only result; perhaps none is, where values are wrong together only.
+    // Chooses the first value that is wrong as the only result. There may be none: some values are wrong only together.
     let applied = |x: &Val| matches!(sample.function.values[*x].kind, Kind::Apply { .. });
     for x in sample.function.values.ids().filter(applied) {
         let one = rebuilt(sample, &[x], &[]);
@@ -27,7 +27,7 @@ pub(super) fn shrink(
             break;
         }
     }
-    // An operator after the other gives way to an input, the first ones first.
+    // Replaces one operator after another by an input, starting with the first one.
     let mut next = 0;
     while next < best.0.function.values.len() {
         let at = Val::from_index(next);
@@ -46,7 +46,7 @@ pub(super) fn shrink(
     best
 }
 
-/// The part of a function that those results need, with inputs in place of some values.
+/// The part of a function that the given results need, with inputs in place of the values in `cut`.
 fn rebuilt(sample: &Sample, results: &[Val], cut: &[Val]) -> Sample {
     let old = &sample.function;
     let mut needed = vec![false; old.values.len()];
@@ -86,7 +86,7 @@ fn rebuilt(sample: &Sample, results: &[Val], cut: &[Val]) -> Sample {
     Sample { function, args }
 }
 
-/// What the reference gives a value, in single precision.
+/// The value that the reference computes, in single precision.
 fn value_of(sample: &Sample, x: Val) -> Value {
     let mut function = in_precision(&sample.function, Precision::F32);
     function.results = vec![x];
