@@ -269,7 +269,7 @@ unsafe impl Send for Tensor {}
 unsafe impl Sync for Tensor {}
 
 impl Tensor {
-    /// Its first `n` elements, which must have this type.
+    /// The first `n` elements of the tensor, which must have this type.
     pub(crate) fn download<T: Element>(&self, n: usize) -> Result<Vec<T>, String> {
         let mut items = vec![T::default(); n];
         let (to, bytes) = (items.as_mut_ptr().cast(), size_of_val(&items[..]));

@@ -94,11 +94,11 @@ pub struct Exported {
 /// Why a plan cannot be exported.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Refused {
-    /// Its blocks wait for conditions of later cycles, which may be any number of cycles later.
+    /// The blocks of the plan wait for conditions of later cycles, which may be any number of cycles later.
     Waits,
     /// A call needs at least this many cycles to run any.
     Cycles(usize),
-    /// Its arrays take more bytes than a program can address in one object.
+    /// The arrays of the plan take more bytes than a program can address in one object.
     Memory(u64),
 }
 

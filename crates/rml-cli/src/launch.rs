@@ -6,7 +6,7 @@ use rml::codes::run::SEVERAL_PROCESSES;
 /// One of several processes that were started together.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Launch {
-    /// Its number, from 0.
+    /// The number of the process, from 0.
     pub(crate) rank: usize,
     /// How many processes there are.
     pub(crate) processes: usize,

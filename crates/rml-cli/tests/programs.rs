@@ -186,7 +186,8 @@ fn trace_writes_all_files_that_are_asked_for_and_says_so() {
     assert!(folder.read("t.html").contains("id=\"data\">"));
 }
 
-/// The bytes and the time of the values that each line computes, and adjoints beside the lines that they come from.
+/// Pages show the bytes and the time of the values that each line computes, and show adjoints beside the lines that
+/// they come from.
 #[test]
 fn pages_say_what_lines_cost_and_what_adjoints_come_from() {
     let text = "node net(x: num [4]) -> (o)\n  o = 2.0 * x;\n\nnode train(x: num [4]) -> (dx)\n  _, dx = diff_net(x, true, x);\n";

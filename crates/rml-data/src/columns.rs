@@ -169,7 +169,7 @@ pub(crate) fn place(present: Option<&[usize]>, row: usize) -> Option<usize> {
 /// ```
 #[derive(Clone, Debug, Default)]
 pub struct Columns {
-    /// Its origin, for messages.
+    /// The origin of the columns, for messages.
     pub origin: String,
     /// The columns by name, in the order of the file.
     pub columns: IndexMap<String, Column>,
@@ -199,7 +199,7 @@ impl Columns {
         Self { origin: origin.into(), ..Self::default() }
     }
 
-    /// Its name in messages.
+    /// The name of the columns in messages.
     pub fn called(&self) -> &str {
         if self.origin.is_empty() { "the data" } else { &self.origin }
     }

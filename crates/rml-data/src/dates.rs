@@ -38,7 +38,7 @@ impl Aspect {
         Self::Year,
     ];
 
-    /// Its name in options.
+    /// The name of the aspect in options.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Seconds => "seconds",

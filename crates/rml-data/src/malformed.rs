@@ -16,9 +16,9 @@ pub(crate) fn too_many_columns() -> Malformed {
 /// Why a cell cannot be read.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Wrong {
-    /// Its elements have no type that inputs can have; the text describes it.
+    /// The elements of the cell have no type that inputs can have; the text describes it.
     Text(String),
-    /// Its shape differs from that of other cells; the text describes it.
+    /// The shape of the cell differs from that of other cells; the text describes it.
     Shape(String),
     /// There is not enough memory for it.
     Memory(Shortage),

@@ -29,7 +29,7 @@ impl Part {
         std::iter::once(first).chain(last)
     }
 
-    /// Its notation.
+    /// The notation of the part.
     pub(crate) fn shown(&self) -> String {
         match self {
             Part::One(name) => format!("`{}`", visible_name(name)),

@@ -214,8 +214,8 @@ impl Windows {
         Ok(Some(steps.applied(value)))
     }
 
-    /// These cells of an input's column as a value of this shape, with the numbers of classes instead of those of
-    /// texts.
+    /// Gathers cells of the column of an input in a value of this shape. Numbers of texts are replaced by numbers of
+    /// classes.
     fn gathered(&self, i: usize, cells: &[usize], shape: Shape) -> Result<Value, Diagnostic> {
         let Bound { info, classes, .. } = &self.inputs[i];
         let Some(data) = self.inputs[i].cells() else { return Err(self.lacking(i, &[], &[])) };

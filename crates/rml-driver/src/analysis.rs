@@ -69,7 +69,7 @@ pub struct Analysis {
 pub struct RunFacts {
     /// The program that runs.
     pub flat: Arc<Flat>,
-    /// Its analyses.
+    /// The analyses of the program.
     pub analyses: Analyses,
     /// Whether it has parameters, learns none of them, and its text does not give all of them as numbers that nothing
     /// trains.

@@ -28,9 +28,9 @@ use crate::source::Source;
 /// ```
 #[derive(Clone, Debug)]
 pub struct Survey {
-    /// Its text and the imported texts.
+    /// The text of the source and the imported texts.
     pub sources: Arc<Sources>,
-    /// Its own text.
+    /// The file of the source's own text.
     pub main: FileId,
     /// The names and their meanings.
     pub index: Arc<Index>,
@@ -51,7 +51,7 @@ pub struct Survey {
 pub struct Inspection {
     /// Findings and analyses.
     pub report: CheckReport,
-    /// Its own text.
+    /// The file of the source's own text.
     pub main: FileId,
     /// The variables of analyses that correspond to a variable of the text: one for each instance of its node.
     pub instances: IndexMap<VariableName, Vec<(usize, Var)>>,

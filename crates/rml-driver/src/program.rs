@@ -142,7 +142,8 @@ impl Program {
         finding
     }
 
-    /// Findings about the program as an error that shows its texts, each as in [`Self::shown`].
+    /// Converts findings about the program to an error that shows the program's texts. Each finding is changed as in
+    /// [`Self::shown`].
     pub fn error(&self, findings: impl Into<Diagnostics>) -> Error {
         let findings = findings.into().into_iter().map(|finding| self.shown(finding)).collect();
         Error::new(Diagnostics(findings), Arc::clone(&self.sources))

@@ -57,7 +57,7 @@ fn processor() -> String {
 /// The shared library of a program. Compiles the program unless the library exists.
 ///
 /// # Errors
-/// Why there is no library.
+/// The reason why there is no library.
 pub(crate) fn library(
     text: &str,
     compiler: &Compiler,

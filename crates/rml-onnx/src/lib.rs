@@ -29,9 +29,9 @@ pub enum Refused {
     /// ONNX has no such operator (a matrix factorisation, a system of equations), or ONNX Runtime has it only in single
     /// precision (an error function).
     Operator {
-        /// Its name.
+        /// The name of the operator.
         name: &'static str,
-        /// Its place.
+        /// The place of the operator.
         span: Span,
         /// Whether ONNX has it in single precision.
         single: bool,

@@ -39,7 +39,7 @@ impl Elem {
         matches!(self, Elem::F32 | Elem::F64)
     }
 
-    /// Its number in `TensorProto.DataType`.
+    /// The number of the type in `TensorProto.DataType`.
     pub(crate) fn code(self) -> i64 {
         match self {
             Elem::F32 => 1,
@@ -81,7 +81,7 @@ impl V {
         self.dims.iter().product()
     }
 
-    /// Its name, type and shape, as a `ValueInfoProto`.
+    /// The name, type and shape of the tensor, as a `ValueInfoProto`.
     pub(crate) fn info(&self, doc: &str) -> Message {
         let dims: Vec<Message> = self.dims.iter().map(|d| Message::default().int(1, signed(*d))).collect();
         let shape = Message::default().messages(1, &dims);

@@ -173,7 +173,7 @@ struct Given {
 struct Sequence {
     /// In which cycles it is present.
     present: Present,
-    /// Its values in these cycles, stacked.
+    /// The values of the input in these cycles, stacked.
     values: Value,
 }
 

@@ -29,7 +29,7 @@ pub struct ImportedModel {
     pub program: String,
     /// The text of the mapping between its parameters and the tensors of the model.
     pub mapping: String,
-    /// Its parameters.
+    /// The parameters of the program.
     pub checkpoint: Checkpoint,
     /// Inputs of the program, each with its name in the model.
     pub inputs: Vec<(String, String)>,

@@ -94,7 +94,7 @@ pub struct InferOptions {
     /// The engine that runs the program.
     pub engine: Engine,
     /// How many cycles of a [`Stream`](crate::Stream) may wait for later ones at once; a further line ends the stream.
-    /// With data, a window ends the wait.
+    /// With data, cycles wait at most until the end of their window.
     pub look_ahead: usize,
     /// Set from outside to stop inference over data after the current batch of windows.
     pub interrupt: Option<Arc<AtomicBool>>,

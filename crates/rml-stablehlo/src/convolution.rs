@@ -30,7 +30,7 @@ fn has_kernel(conv: &Conv, x: &Ssa) -> bool {
     conv.groups == 1 && x.ty.elem == Elem::F32
 }
 
-/// `x [b.., n.., c]` with `kernel [k.., c / groups, f]`, with a result of `shape`.
+/// The convolution of `x [b.., n.., c]` with `kernel [k.., c / groups, f]`; the result has the shape `shape`.
 pub(super) fn conv(t: &mut Text, conv: &Conv, x: &Ssa, kernel: &Ssa, shape: &Shape) -> Ssa {
     if x.is_empty() || kernel.is_empty() {
         return t.splat(0.0, &Ty { elem: x.ty.elem, shape: shape.clone() });

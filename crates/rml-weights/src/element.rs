@@ -87,7 +87,7 @@ pub(crate) fn gather<T: Element>(terms: &Terms, tensors: &[Option<Data>]) -> Vec
 /// A tensor that is being written.
 #[derive(Clone, Debug)]
 pub(crate) struct Written {
-    /// Its elements so far.
+    /// The elements so far.
     pub(crate) data: Data,
     /// Which elements have been written.
     pub(crate) filled: Vec<bool>,

@@ -7,9 +7,9 @@ use toml::de::{DeTable, DeValue};
 /// A value of the text.
 #[derive(Clone, Debug)]
 pub(crate) struct Node {
-    /// Its content.
+    /// The content.
     pub(crate) data: Item,
-    /// Its place.
+    /// The place in the text.
     pub(crate) span: Span,
 }
 
@@ -35,7 +35,7 @@ pub(crate) enum Item {
 pub(crate) struct Name {
     /// The text.
     pub(crate) text: String,
-    /// Its place.
+    /// The place of the text.
     pub(crate) span: Span,
 }
 

@@ -83,7 +83,7 @@ fn names(line: &str) -> Vec<&str> {
 mod tests {
     use super::*;
 
-    /// Divided into parts, so that this file does not cite a rule that does not exist.
+    /// The name is in two parts, since this file would otherwise cite a rule that does not exist.
     const FAMILY: &str = concat!("AB", "C");
 
     /// The findings in files, with an index that has this row.

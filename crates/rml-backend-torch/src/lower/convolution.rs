@@ -59,7 +59,7 @@ impl Geometry {
         x.f_movedim(1, -1)
     }
 
-    /// `[k.., c / groups, f]` to `[f, c / groups, k..]`.
+    /// Transposes a kernel `[k.., c / groups, f]` to `[f, c / groups, k..]`.
     fn filters_first(&self, kernel: &Tensor) -> Result<Tensor, TchError> {
         let rank = dim(self.rank());
         let perm: Vec<i64> = [rank + 1, rank].into_iter().chain(0..rank).collect();

@@ -37,7 +37,7 @@ pub(crate) struct Machine<N: Number> {
     search: Search,
     /// The values, from before the window, of the registers that nodes write.
     saved: Kept,
-    /// The values at each tick of outputs that read registers, saved before the registers changed.
+    /// For each output that reads registers, its values at each tick, saved before the registers changed.
     early: Vec<(usize, Vec<Option<Data>>)>,
 }
 

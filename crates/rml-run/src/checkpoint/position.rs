@@ -149,7 +149,7 @@ pub struct Best {
     pub metric: String,
     /// `min` or `max`.
     pub direction: String,
-    /// Its best value, as bits.
+    /// The best value of the metric, as bits.
     pub(crate) bits: u64,
     /// The epoch or report, from 1.
     pub epoch: u64,

@@ -12,7 +12,7 @@ pub(super) struct Given {
     pub(super) present: Present,
     /// Whether the program determines in which of the cycles it is present.
     pub(super) on_demand: bool,
-    /// Its values in the cycles where it is present.
+    /// The values of the input in the cycles where it is present.
     pub(super) data: Data,
 }
 
@@ -47,7 +47,7 @@ impl Given {
         }
     }
 
-    /// Its truth value in a cycle, if it is a condition that is present in every cycle.
+    /// The truth value of the input in a cycle, if the input is a condition that is present in every cycle.
     pub(super) fn truth(&self, t: usize) -> Option<bool> {
         match (&self.present, &self.data) {
             (Present::Always, Data::Bool(v)) => v.get(t).copied(),
@@ -55,8 +55,8 @@ impl Given {
         }
     }
 
-    /// Its truth values in the cycles `from..to`, if it is a condition, where it is present; the first one is at `row`
-    /// or after it.
+    /// The truth values of the input in the cycles `from..to`, if it is a condition, where it is present; the first
+    /// value is at `row` or after it.
     pub(super) fn truths(
         &self,
         (from, to): (usize, usize),
@@ -72,7 +72,7 @@ impl Given {
         })
     }
 
-    /// Its truth values in all of its cycles, if it is a condition that is present in all of them.
+    /// The truth values of the input in all cycles, if it is a condition that is present in all of them.
     pub(super) fn all_truths(&self, cycles: usize) -> Option<Vec<bool>> {
         match &self.data {
             Data::Bool(values) if (0..cycles).all(|t| self.present.at(t)) => Some(values.clone()),

@@ -25,7 +25,7 @@ use crate::export::at_once;
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct PlanShape {
-    /// Its loops and sums.
+    /// The loops and sums of the plan.
     pub outline: Outline,
     /// The bytes that the embedded backend needs for a window.
     pub footprint: Footprint,

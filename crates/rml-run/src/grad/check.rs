@@ -64,7 +64,7 @@ impl Default for CheckOptions {
 /// ```
 #[derive(Clone, PartialEq, Debug)]
 pub struct Checked {
-    /// Its type.
+    /// The type.
     pub ty: Type,
     /// How many elements it has, over all cycles.
     pub elements: usize,

@@ -22,7 +22,7 @@ pub(super) struct Kept {
 }
 
 struct Output {
-    /// Its index among the program's outputs.
+    /// The index among the program's outputs.
     index: usize,
     name: Arc<str>,
     /// The type of its value in one window.

@@ -9,8 +9,8 @@ const NAMED: usize = 12;
 /// A class with a similar name to another one counts as a misspelling if it has this many times fewer values.
 const RARE: usize = 10;
 
-/// Completes an error of a run over windows: for a position outside of its axis, with the columns that it may come
-/// from; for an absent variable, with the empty cells.
+/// Completes an error of a run over windows. An error about a position outside of its axis gets the columns that may
+/// contain the position; an error about an absent variable gets the empty cells.
 pub(super) fn with_columns(error: Error, data: &Windows, windows: &[usize]) -> Error {
     if error.code() == Some(SYNC_ERROR) {
         let gaps = data.gaps(windows);

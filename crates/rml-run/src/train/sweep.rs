@@ -197,15 +197,15 @@ pub enum RunState {
 pub struct RunOutcome {
     /// The name of its folder: `rate=0.1,seed=3`.
     pub name: String,
-    /// Its own settings.
+    /// The values of static parameters that the sweep sets for this run.
     pub settings: Settings,
-    /// Its seed; `None` if all runs have the same.
+    /// The seed of the run; `None` if all runs have the same.
     pub seed: Option<u64>,
     /// How it ended.
     pub state: RunState,
     /// The epoch or report of the metrics: the best one if it was requested, or else the last one.
     pub epoch: Option<u64>,
-    /// Its metrics: `loss`, `validation.loss`, `test.loss`.
+    /// The metrics of the run: `loss`, `validation.loss`, `test.loss`.
     pub metrics: Vec<(String, f64)>,
     /// How long all its epochs or reports took, in seconds.
     pub seconds: f64,

@@ -1,4 +1,4 @@
-//! The evaluation after each epoch: over the test windows, and the windows that epochs are compared by.
+//! The evaluation after each epoch: on the test windows, and on the windows by which epochs are compared.
 
 use rml_base::codes::analysis::EVALUATION_LEARNS;
 use rml_base::codes::run as codes;

@@ -1,4 +1,4 @@
-//! One run of several: continues it from the contents of its folder to its outcome.
+//! Continues one of several runs from the contents of its folder to its outcome.
 
 use std::path::Path;
 
