@@ -12,39 +12,40 @@ use rml_plan::Plan;
 
 use crate::memory::{Footprint, TooLong};
 
-/// What an executor is.
+/// The description of an executor.
 #[derive(Clone, PartialEq, Debug)]
 pub struct About {
-    /// Its name: `reference`, `cpu`, `xla`.
+    /// The name: `reference`, `cpu`, `xla`.
     pub name: String,
-    /// The device that is open.
+    /// The open device.
     pub device: String,
-    /// All devices that it finds.
+    /// All devices that the executor finds.
     pub devices: Vec<String>,
-    /// How near its results are to those of the reference.
+    /// The accuracy of its results, compared with the reference.
     pub accuracy: Accuracy,
     /// Whether it runs blocks of plans that [wait](Plan::waits).
     pub waits: bool,
-    /// Whether a guess how long windows are saves something: a search for the end, or calls.
+    /// Whether a guess of the window length saves work: a search for the end, or calls.
     pub guesses: bool,
-    /// Whether it makes a program for each length of a window, which takes long.
+    /// Whether it compiles a program for each window length, which is slow.
     pub compiles: bool,
 }
 
-/// How near results are to those of the reference.
+/// The accuracy of results, compared with the reference.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Accuracy {
     /// The same bits.
     Bits,
-    /// Truth values and ints are equal. Numbers are off by that part at most of the largest number that there is in a
-    /// value, or of 1 if that is larger: sums are taken in another order, or functions are rounded otherwise.
+    /// Truth values and ints are equal. The error of a number is at most this factor times the largest number in the
+    /// value, or times 1 if that is larger. Errors arise because sums are computed in another order, or functions are
+    /// rounded differently.
     Near(f64),
 }
 
-/// How a plan is to be run.
+/// The options for running a plan.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Wish {
-    /// How many threads may share the work, at least one.
+    /// The number of threads that may share the work, at least one.
     pub threads: usize,
 }
 
@@ -54,26 +55,26 @@ impl Default for Wish {
     }
 }
 
-/// An executor does not run a plan.
+/// The answer of an executor that does not run a plan.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Refused {
-    /// Why, in one sentence without a full stop.
+    /// The reason, in one sentence without a full stop.
     pub why: String,
 }
 
 impl Refused {
-    /// For that reason.
+    /// A refusal for the given reason.
     pub fn new(why: impl Into<String>) -> Self {
         Self { why: why.into() }
     }
 }
 
-/// Why a window has no result.
+/// Reasons why a window has no result.
 #[derive(Debug)]
 pub enum Fault {
-    /// An operator may have none.
+    /// An operator may have no result.
     Suspect,
-    /// What runs it failed.
+    /// The executor failed.
     Failed(Failure),
 }
 
@@ -85,54 +86,54 @@ impl From<Failure> for Fault {
 
 /// Runs plans.
 pub trait Executor: fmt::Debug + Send + Sync {
-    /// What it is.
+    /// The description of the executor.
     fn about(&self) -> About;
 
-    /// Makes a plan ready, which satisfies the invariants of plans.
+    /// Prepares a plan, which must satisfy the invariants of plans.
     ///
     /// # Errors
-    /// If it does not run the plan.
+    /// The executor does not run the plan.
     fn prepare(&self, plan: &Arc<Plan>, wish: &Wish) -> Result<Arc<dyn Prepared>, Refused>;
 
-    /// What it has compiled so far.
+    /// The programs compiled so far.
     fn compiled(&self) -> Compiled {
         Compiled::default()
     }
 }
 
-/// A plan that is ready. What runs of it share is here.
+/// A prepared plan, with the data that its runs share.
 pub trait Prepared: fmt::Debug + Send + Sync {
-    /// How much host memory a window needs if it runs as a whole, and not in segments.
+    /// The host memory that a window needs if it runs as a whole, and not in segments.
     fn footprint(&self) -> Footprint;
 
-    /// Starts it in its initial state: no register is set. Its windows are timed by the profile, if there is one.
+    /// Starts a run in the initial state, in which no register is set. If there is a profile, it measures the windows.
     ///
     /// # Errors
-    /// There is no memory for the shortest window.
+    /// The memory does not suffice for the shortest window.
     fn start(&self, profile: Option<&Scope>) -> Result<Box<dyn Running>, Shortage>;
 }
 
-/// What the inputs that are set next are for.
+/// The purpose of the inputs that are set next.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Next {
-    /// A [window](Running::window) of that many ticks.
+    /// A [window](Running::window) of this number of ticks.
     Window(usize),
-    /// A [search](Running::find) in that many ticks, or [windows](Running::windows) that have as many together.
+    /// A [search](Running::find) in this number of ticks, or several [windows](Running::windows) with this total.
     Search(usize),
 }
 
-/// A plan that runs, window after window.
+/// A running plan, window after window.
 ///
-/// A window goes like this: [`ask`](Self::ask) for its memory, say what is [`next`](Self::next), set the inputs by
-/// [`set_rows`](Self::set_rows), [`find`](Self::find) the end if the plan finds it, and then set the inputs of the
-/// window alone; run the [`window`](Self::window), and read outputs by [`add_output`](Self::add_output). Between
-/// windows, registers may be read and set.
+/// The calls for a window are: [`ask`](Self::ask) for its memory, state its purpose with [`next`](Self::next), and set
+/// the inputs with [`set_rows`](Self::set_rows). If the plan finds the end, [`find`](Self::find) it and then set the
+/// inputs of only this window. Run the [`window`](Self::window), and read outputs with
+/// [`add_output`](Self::add_output). Registers may be read and set between windows.
 pub trait Running: fmt::Debug + Send {
-    /// Says what the inputs are for that are set after it.
+    /// Sets the purpose of the inputs that are set after this call.
     fn next(&mut self, _next: Next) {}
 
-    /// Sets an input at those of the `ticks` ticks of the next window at which it is `present`, to successive rows of
-    /// `data`, from row `row` on. Returns the row after. Where it is not present, nothing is read.
+    /// Sets an input for the next window of `ticks` ticks. The ticks at which the input is `present` get successive
+    /// rows of `data`, starting with `row`; the other ticks read no row. Returns the number of the next row.
     fn set_rows(
         &mut self,
         input: usize,
@@ -142,67 +143,68 @@ pub trait Running: fmt::Debug + Send {
         row: usize,
     ) -> usize;
 
-    /// Runs one window whose inputs were set. How many of its ticks are done: all, but for those that are
-    /// [ahead](Plan::ahead), and those that [wait](Plan::waits).
+    /// Runs one window whose inputs were set. Returns the number of ticks that are done: all except those that are
+    /// [ahead](Plan::ahead) and those that [wait](Plan::waits).
     ///
     /// # Errors
-    /// If an operator may have no result, or the executor fails. Then no register has changed.
+    /// An operator may have no result, or the executor fails. No register has then changed.
     fn window(&mut self, ticks: usize) -> Result<usize, Fault>;
 
-    /// Runs that many windows of `ticks` ticks each, whose ends were not searched for. Whether that happened.
+    /// Runs `count` windows of `ticks` ticks each, without a search for their ends. Returns whether the windows were
+    /// run.
     ///
     /// # Errors
-    /// As [`window`](Self::window). A window that ends elsewhere may be suspect, too.
+    /// The same as for [`window`](Self::window). A window whose end is at another tick may also be suspect.
     fn windows(&mut self, _ticks: usize, _count: usize) -> Result<bool, Fault> {
         Ok(false)
     }
 
-    /// Whether many windows of that many ticks in one call take less time than one by one: the call of a small window
-    /// takes longer than the window.
+    /// Whether one call for many windows of this length takes less time than one call per window. This is so if a call
+    /// takes longer than the window itself.
     fn is_small(&self, _ticks: usize) -> bool {
         false
     }
 
-    /// Searches for the end of a window that the program finds, in the first `ticks` ticks. A search may continue one
-    /// in fewer ticks.
+    /// Searches the first `ticks` ticks for the end of a window that the program finds. A search may continue an
+    /// earlier search in fewer ticks.
     ///
     /// # Errors
-    /// As [`window`](Self::window).
+    /// The same as for [`window`](Self::window).
     fn find(&mut self, ticks: usize) -> Result<Option<usize>, Fault>;
 
-    /// Forgets how far the end of a window was searched for.
+    /// Discards the state of the search for the end of a window.
     fn abandon(&mut self) {}
 
-    /// Puts the elements of an output at a tick of the window that ran last after those of `to`, which has elements of
-    /// its type or none. Whether it is present there.
+    /// Appends the elements of an output at tick `t` of the last window to `to`, which is empty or has elements of the
+    /// same type. Returns whether the output is present at this tick.
     ///
     /// # Errors
-    /// If they cannot be copied from the device.
+    /// The elements cannot be copied from the device.
     fn add_output(&mut self, output: usize, t: usize, to: &mut Data) -> Result<bool, Diagnostic>;
 
-    /// A register, as it was before a window whose end is searched for; none if it is not set. One that is read as a
-    /// constant where it is not set may have that value.
+    /// The value of a register; `None` if it is not set. During the search for the end of a window, this is the value
+    /// before the window. A register that has a constant start value may return that value while it is not set.
     fn register(&self, register: usize) -> Option<Held>;
 
-    /// Whether a register is set. One that is read as a constant where it is not may count as unset while it has that
+    /// Whether a register is set. A register that has a constant start value may count as not set while it has that
     /// value.
     ///
     /// # Errors
-    /// If it cannot be copied from the device.
+    /// The register cannot be copied from the device.
     fn is_set(&self, register: usize) -> Result<bool, Diagnostic>;
 
-    /// Leaves a register unset.
+    /// Makes a register not set.
     fn unset_register(&mut self, register: usize);
 
     /// Sets a register to a value of its type, in any precision.
     ///
     /// # Errors
-    /// If it cannot be copied from its device.
+    /// The value cannot be copied from its device.
     fn set_register(&mut self, register: usize, value: &Held) -> Result<(), Diagnostic>;
 
-    /// Asks for the host's memory for windows of that many ticks, and settles how they run in what there is.
+    /// Asks for the host memory for windows of `ticks` ticks, and chooses how they run within the available memory.
     ///
     /// # Errors
-    /// They fit in no way.
+    /// The windows do not fit into the memory in any way.
     fn ask(&mut self, ticks: usize) -> Result<(), TooLong>;
 }

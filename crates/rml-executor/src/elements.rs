@@ -2,7 +2,7 @@
 
 use rml_ir::Data;
 
-/// Puts elements after others of their type; one of them may have none, and then any type.
+/// Appends elements to elements of the same type; an empty `to` may have any type.
 pub fn append(to: &mut Data, more: Data) {
     match (to, more) {
         (Data::Bool(all), Data::Bool(more)) => all.extend(more),

@@ -1,4 +1,4 @@
-//! One run on several executors: before a window, another one may take over.
+//! One run on several executors: another executor may take over before a window.
 
 use std::fmt;
 
@@ -9,17 +9,17 @@ use rml_ir::Data;
 use crate::contract::{Fault, Next, Running};
 use crate::memory::TooLong;
 
-/// What decides which executor runs the next window.
+/// Chooses the executor of the next window.
 pub trait Choice: fmt::Debug + Send {
-    /// Asks for the memory of a window of that many ticks, as [`Running::ask`] does; `now` is what ran the last one,
-    /// and may be replaced. What takes over has the same [registers](take_over).
+    /// Asks for the memory of a window of `ticks` ticks, as [`Running::ask`] does. `now` is the run of the last window,
+    /// and may be replaced by another run with the same [registers](take_over).
     ///
     /// # Errors
-    /// As [`Running::ask`].
+    /// The same as for [`Running::ask`].
     fn ask(&mut self, now: &mut Box<dyn Running>, ticks: usize) -> Result<(), TooLong>;
 }
 
-/// A plan that runs on what a [`Choice`] chooses.
+/// A plan that runs on the executors that a [`Choice`] chooses.
 #[derive(Debug)]
 pub struct Handover<C> {
     now: Box<dyn Running>,
@@ -27,20 +27,20 @@ pub struct Handover<C> {
 }
 
 impl<C: Choice> Handover<C> {
-    /// A run that `now` begins.
+    /// A run that begins on `now`.
     pub fn new(now: Box<dyn Running>, choice: C) -> Self {
         Self { now, choice }
     }
 }
 
-/// Has `next` continue from where `now` is, and returns what ran before. None, and nothing has changed, if a register
-/// cannot be moved.
+/// Copies the registers of `now` to `next`, replaces `now` by `next`, and returns the previous run. Returns `None` and
+/// keeps `now` if a register cannot be moved.
 pub fn take_over(
     now: &mut Box<dyn Running>,
     mut next: Box<dyn Running>,
     registers: usize,
 ) -> Option<Box<dyn Running>> {
-    // It may have run before, and have been left in the search for an end.
+    // A run that was used before may still be in the search for an end.
     next.abandon();
     for register in 0..registers {
         match now.register(register) {

@@ -1,19 +1,20 @@
 //! The contract of executors, which run plans.
 //!
-//! An [`Executor`] makes a plan ready ([`Prepared`]), as often as it is opened it starts ([`Running`]), and then it is
-//! fed window after window. What an executor can do is said by [data](About), not by its type.
+//! An [`Executor`] prepares a plan ([`Prepared`]). Each start of this plan creates a run ([`Running`]), which is fed
+//! window after window. [Data](About), not its type, describes what an executor supports.
 //!
-//! What holds of every executor:
+//! The rules for every executor:
 //!
-//! - **X1.** Outputs and registers of the ticks that are done are those of the [`Reference`]: bit by bit, or as near as
-//!   the executor [declares](Accuracy).
-//! - **X2.** It may suspect a window too often, where an operator may fail, and never too seldom.
-//! - **X3.** A fault changes no register. Neither does a search for the end of a window.
-//! - **X4.** It asks for memory before it takes it, and what it asks for is its [footprint](Prepared::footprint).
-//! - **X5.** Bits depend neither on the number of threads, nor on segments, nor on how a stream is cut into blocks.
-//! - **X6.** The same inputs may come again, after a window of which fewer ticks were done.
+//! - **X1.** Outputs and registers of the ticks that are done are those of the [`Reference`]: bit by bit, or with the
+//!   accuracy that the executor [declares](Accuracy).
+//! - **X2.** An executor may suspect too many windows in which an operator may fail, and never too few.
+//! - **X3.** A fault changes no register. A search for the end of a window changes no register either.
+//! - **X4.** An executor asks for memory before it allocates it, and asks for exactly its
+//!   [footprint](Prepared::footprint).
+//! - **X5.** Bits do not depend on the number of threads, on segments, or on how a stream is cut into blocks.
+//! - **X6.** After a window of which only some ticks were done, the inputs of the other ticks may be set again.
 //!
-//! The module [`mod@suite`] checks them for any executor.
+//! The module [`mod@suite`] checks these rules for any executor.
 
 mod contract;
 mod elements;

@@ -1,8 +1,8 @@
-//! Two executors as one: the first runs windows of few lengths that fit in memory, the second one the others.
+//! Two executors as one: the first one runs windows of few lengths that fit in memory, the second one runs the others.
 //!
-//! An executor that compiles gets a bounded number of lengths; windows of further lengths run on the second one, whose
-//! code serves all lengths. So do windows that the first one has no memory for as a whole. Registers move with the
-//! windows.
+//! An executor that compiles gets a bounded number of lengths. Windows of other lengths run on the second executor,
+//! whose code supports all lengths. Windows that do not fit into the memory of the first one as a whole also run on the
+//! second one. Registers move with the windows.
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -17,27 +17,27 @@ use rml_plan::{Plan, Reg};
 use crate::contract::{About, Executor, Fault, Next, Prepared, Refused, Running, Wish};
 use crate::memory::{Footprint, TooLong};
 
-/// An executor, and another one for windows of further lengths and for those that do not fit.
+/// An executor, and a second one for windows of other lengths and for those that do not fit in memory.
 #[derive(Clone, Debug)]
 pub struct Ragged {
     first: Arc<dyn Executor>,
     second: Arc<dyn Executor>,
-    /// How many lengths of windows are compiled, of all plans.
+    /// The number of compiled window lengths of all plans.
     all: Arc<Mutex<usize>>,
 }
 
 impl Ragged {
-    /// How many lengths the first one compiles at most, of all plans together.
+    /// The maximum number of lengths that the first executor compiles, for all plans together.
     pub const MOST: usize = 64;
 
-    /// Of these two.
+    /// Combines two executors.
     pub fn new(first: Arc<dyn Executor>, second: Arc<dyn Executor>) -> Self {
         Self { first, second, all: Arc::default() }
     }
 }
 
 impl Executor for Ragged {
-    /// That of the first one. What it guesses pays off in both.
+    /// The description of the first executor. Its guesses save work in both executors.
     fn about(&self) -> About {
         self.first.about()
     }
@@ -65,7 +65,8 @@ struct Second {
 }
 
 impl Second {
-    /// None if it does not run the plan, or there is not even memory for one tick.
+    /// Starts a run. Returns `None` if the executor does not run the plan, or if the memory does not suffice for one
+    /// tick.
     fn start(&self, profile: Option<&Scope>) -> Option<Box<dyn Running>> {
         let prepare = || self.executor.prepare(&self.plan, &self.wish).ok();
         self.prepared.get_or_init(prepare).as_ref()?.start(profile).ok()
@@ -76,7 +77,7 @@ impl Second {
 struct Ready {
     first: Arc<dyn Prepared>,
     second: Arc<Second>,
-    /// Those that are compiled, if the first one compiles.
+    /// The lengths that are compiled, if the first executor compiles.
     lengths: Option<Arc<Lengths>>,
 }
 
@@ -98,11 +99,11 @@ impl Prepared for Ready {
     }
 }
 
-/// The lengths of windows that are compiled for a plan: those that come first, in all its runs.
+/// The window lengths that are compiled for a plan: the lengths that occur first, in any of its runs.
 #[derive(Debug)]
 struct Lengths {
     own: Mutex<BTreeSet<usize>>,
-    /// How many there are of all plans.
+    /// The number of lengths of all plans.
     all: Arc<Mutex<usize>>,
 }
 
@@ -111,7 +112,7 @@ impl Lengths {
         Self { own: Mutex::default(), all }
     }
 
-    /// Whether a window of that length may be compiled; then it counts as compiled.
+    /// Whether a window of `ticks` ticks may be compiled; if so, its length counts as compiled.
     fn admit(&self, ticks: usize) -> bool {
         let mut own = self.own.lock().unwrap_or_else(PoisonError::into_inner);
         let mut all = self.all.lock().unwrap_or_else(PoisonError::into_inner);
@@ -123,7 +124,7 @@ impl Lengths {
     }
 }
 
-/// A plan that is gone makes room for others.
+/// When a plan is dropped, its lengths no longer count, and other plans can use the capacity.
 impl Drop for Lengths {
     fn drop(&mut self) {
         let own = self.own.get_mut().unwrap_or_else(PoisonError::into_inner);
@@ -131,22 +132,22 @@ impl Drop for Lengths {
     }
 }
 
-/// A plan that runs on both.
+/// A run on both executors.
 #[derive(Debug)]
 struct Both {
     first: Box<dyn Running>,
-    /// From the first window on that it runs.
+    /// The run on the second executor, from its first window on.
     second: Option<Box<dyn Running>>,
     ready: Arc<Second>,
     profile: Option<Scope>,
     lengths: Option<Arc<Lengths>>,
-    /// Whether the second one has the registers as they are now.
+    /// Whether the current registers are in the run on the second executor.
     second_holds: bool,
-    /// Whether it gets the inputs that are set, and has run the last window.
+    /// Whether the second executor gets the inputs that are set, and has run the last window.
     second_runs: bool,
 }
 
-/// What a move of registers reports is a failure of the executor.
+/// Converts an error from a move of registers to a failure of the executor.
 fn failed(d: Diagnostic) -> Fault {
     Fault::Failed(Failure { help: d.help.into_iter().next(), ..Failure::new(d.code, d.message) })
 }
@@ -163,7 +164,7 @@ fn hand(plan: &Plan, from: &dyn Running, to: &mut dyn Running) -> Result<(), Dia
 }
 
 impl Both {
-    /// The one that has the registers.
+    /// The run that has the registers.
     fn holder(&self) -> &dyn Running {
         match &self.second {
             Some(second) if self.second_holds => &**second,
@@ -178,7 +179,7 @@ impl Both {
         }
     }
 
-    /// The one that gets inputs, and has outputs.
+    /// The run that gets inputs and returns outputs.
     fn runner(&mut self) -> &mut dyn Running {
         match &mut self.second {
             Some(second) if self.second_runs => &mut **second,
@@ -186,7 +187,7 @@ impl Both {
         }
     }
 
-    /// Moves the registers to the one that runs next, and gives that.
+    /// Moves the registers to the run of the next window, and returns this run.
     fn take_over(&mut self) -> Result<&mut dyn Running, Fault> {
         let runs = self.second_runs && self.second.is_some();
         if let Some(second) = &mut self.second
@@ -202,7 +203,7 @@ impl Both {
         Ok(self.runner())
     }
 
-    /// Whether the first one has memory for that many ticks as a whole.
+    /// Whether the first executor has memory for a window of `ticks` ticks as a whole.
     fn fits(&mut self, ticks: usize) -> bool {
         self.first.ask(ticks).is_ok()
     }
@@ -211,7 +212,7 @@ impl Both {
         self.lengths.as_ref().is_none_or(|lengths| lengths.admit(ticks))
     }
 
-    /// Has the second one ask for memory for that many ticks; none if it does not run the plan.
+    /// Asks for memory for `ticks` ticks on the second executor; returns `None` if it does not run the plan.
     fn ask_second(&mut self, ticks: usize) -> Option<Result<(), TooLong>> {
         if self.second.is_none() {
             self.second = self.ready.start(self.profile.as_ref());

@@ -1,4 +1,4 @@
-//! The reference: plans that run one tick and one operator at a time.
+//! The reference: runs plans one tick and one operator at a time.
 
 use std::sync::Arc;
 
@@ -14,8 +14,8 @@ use crate::contract::{About, Accuracy, Executor, Fault, Prepared, Refused, Runni
 use crate::elements::append;
 use crate::memory::{Footprint, TooLong};
 
-/// Runs plans by [`rml_plan::reference`]: slow, and easy to understand. Every plan runs; what other executors compute
-/// is compared with it.
+/// Runs plans by [`rml_plan::reference`], which is slow and easy to understand. It runs every plan; the results of
+/// other executors are compared with its results.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -84,12 +84,12 @@ struct Steps {
     machine: Machine,
     /// The inputs of the next window.
     inputs: Vec<Column>,
-    /// The outputs of the last one.
+    /// The outputs of the last window.
     outputs: Vec<Column>,
     footprint: Footprint,
 }
 
-/// The value of that type whose elements are in that row of `data`.
+/// The value of type `ty` whose elements are row `row` of `data`.
 fn row(data: &Data, ty: &Type, row: usize) -> Value {
     let (from, to) = (row * ty.shape.len(), (row + 1) * ty.shape.len());
     let elements = match data {
@@ -121,8 +121,8 @@ impl Running for Steps {
         at
     }
 
-    /// Reports any failure as suspected. The simulator then finds the exact error: an operator without a result, or a
-    /// read of an absent value.
+    /// Reports every failure as a suspicion. The simulator then finds the exact error: an operator without a result, or
+    /// a read of an absent value.
     fn window(&mut self, ticks: usize) -> Result<usize, Fault> {
         let (outputs, done) = self.machine.window(ticks, &self.inputs).map_err(|_| Fault::Suspect)?;
         self.outputs = outputs;

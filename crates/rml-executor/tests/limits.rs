@@ -1,4 +1,4 @@
-//! The memory that executors ask for. The limit is that of the process, so this test is alone in it.
+//! The memory that executors ask for. The limit applies to the process, so this file contains no other test.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use rml_executor::suite::{Rule, limits};
 use rml_executor::{About, Executor, Footprint, Prepared, Reference, Refused, Running, Wish};
 use rml_plan::Plan;
 
-/// The reference, with that many bytes more in its footprint than it asks for.
+/// The reference with a footprint that is this number of bytes larger than the memory it asks for.
 #[derive(Debug)]
 struct Says(i64);
 

@@ -1,4 +1,4 @@
-//! The suite accepts the reference, and refuses each executor that does one thing wrong.
+//! The suite accepts the reference, and refuses each executor that has one defect.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use rml_executor::{
 use rml_ir::{Data, Value};
 use rml_plan::{Plan, Reg};
 
-/// One thing that is wrong.
+/// A defect of an executor.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Wrong {
     Nothing,
@@ -34,7 +34,7 @@ enum Wrong {
     CountsRowsWrongly,
 }
 
-/// Each of them, and the parts of the contract by which it may be found.
+/// The defects, and the rules of the contract by which each may be found.
 const WRONG: [(Wrong, &[Rule]); 15] = [
     (Wrong::DropsTheLastTick, &[Rule::X1, Rule::X6]),
     (Wrong::IsOffByABit, &[Rule::X1, Rule::X6]),
@@ -53,7 +53,7 @@ const WRONG: [(Wrong, &[Rule]); 15] = [
     (Wrong::CountsRowsWrongly, &[Rule::X1]),
 ];
 
-/// The reference, with one thing wrong, and the accuracy that it declares.
+/// The reference with a defect, and with the accuracy that it declares.
 #[derive(Clone, Copy, Debug)]
 struct Mutant(Wrong, Accuracy);
 
@@ -67,7 +67,7 @@ struct Run {
     plan: Arc<Plan>,
     threads: usize,
     ticks: usize,
-    /// Whether cycles of the last window come again.
+    /// Whether cycles of the last window are fed again.
     again: bool,
 }
 
@@ -133,7 +133,7 @@ impl Running for Run {
         row: usize,
     ) -> usize {
         if self.is(Wrong::KeepsInputsThatComeAgain) && self.again && row > 0 {
-            // As if the rows were counted from one cycle before.
+            // Reads the rows as if they began one cycle earlier.
             return self.run.set_rows(input, ticks, present, data, row - 1) + 1;
         }
         self.run.set_rows(input, ticks, present, data, row) + usize::from(self.is(Wrong::CountsRowsWrongly))
@@ -218,7 +218,8 @@ fn whatever_is_wrong_is_found() {
     }
 }
 
-/// An executor may be less exact than the reference, if it says so. Its bits depend on nothing else anyway.
+/// An executor may be less exact than the reference if it declares so. Its bits must not depend on threads or blocks in
+/// any case.
 #[test]
 fn what_is_near_has_to_be_declared() {
     let near = |wrong| check(&Mutant(wrong, Accuracy::Near(1e-5))).findings;

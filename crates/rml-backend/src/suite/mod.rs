@@ -11,8 +11,8 @@
 //! - `random`: random numbers, which are bit-equal on all backends;
 //! - `functions`: random functions of many operators, which shrink to the part that fails;
 //! - `calls`: buffers, errors, many calls, threads.
+//!
 //! The checks prepare only a few functions, because some backends compile each function: one function contains all
-//! instances of an operator.
 //! instances of an operator.
 
 mod calls;

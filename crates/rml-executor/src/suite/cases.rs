@@ -5,19 +5,19 @@ use std::sync::Arc;
 use rml_ir::Precision;
 use rml_plan::{Ends, Plan};
 
-/// A plan, and what it is fed with.
+/// A plan and the description of its inputs.
 pub(super) struct Case {
     pub(super) name: String,
     pub(super) plan: Arc<Plan>,
-    /// The input that is present where the first one, a condition, holds.
+    /// The input that is present in the cycles in which the first input, a condition, is true.
     pub(super) clocked: Option<usize>,
-    /// The int in the first input for which an operator has no result.
+    /// Ints in the first input for which an operator has no result.
     pub(super) bad: &'static [i64],
     pub(super) cycles: usize,
 }
 
 impl Case {
-    /// Whether any number of cycles is a block, so that every run does the same cycles, however they are cut.
+    /// Whether a block may have any number of cycles, so every run does the same cycles with any division into blocks.
     pub(super) fn streams(&self) -> bool {
         self.plan.ends == Ends::Nothing && !self.plan.waits && self.bad.is_empty()
     }
@@ -41,10 +41,10 @@ const TEXTS: [(&str, &str); 10] = [
     ("parts", include_str!("plans/parts.plan")),
 ];
 
-/// All plans in that precision.
+/// All plans in the given precision.
 ///
 /// # Panics
-/// If a text is no plan; the tests of this crate read each of them.
+/// A text is not a plan; the tests of this crate parse all texts.
 pub(super) fn cases(precision: Precision) -> Vec<Case> {
     let case = |(name, text): (&str, &str)| {
         let mut plan = rml_plan::parse(text).expect("the texts are plans");
@@ -54,7 +54,7 @@ pub(super) fn cases(precision: Precision) -> Vec<Case> {
             name: format!("{name}, {precision}"),
             plan: Arc::new(plan),
             clocked: (name == "sparse").then_some(1),
-            // A position outside of its axis, and a square that does not fit.
+            // A position outside its axis, and a square that does not fit.
             bad: if name == "fails" { &[9, -1, 1 << 62] } else { &[] },
             cycles: if name == "dense" { 24 } else { 40 },
         }

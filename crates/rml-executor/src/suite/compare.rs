@@ -1,10 +1,10 @@
-//! Whether values are those of the reference.
+//! Compares values with those of the reference.
 
 use rml_ir::Data;
 
 use crate::contract::Accuracy;
 
-/// The bits of each element: of a number in its own precision.
+/// The bits of each element; numbers keep their own precision.
 pub(super) fn bits(data: &Data) -> Vec<u64> {
     match data {
         Data::F32(x) => x.iter().map(|x| u64::from(x.to_bits())).collect(),
@@ -22,7 +22,7 @@ fn numbers(data: &Data) -> Option<Vec<f64>> {
     }
 }
 
-/// Whether `got` is `want`, as near as is declared.
+/// Whether `got` is equal to `want` within the declared accuracy.
 pub(super) fn is_same(got: &Data, want: &Data, accuracy: Accuracy) -> bool {
     if bits(got) == bits(want) {
         return got.is_empty() || std::mem::discriminant(got) == std::mem::discriminant(want);

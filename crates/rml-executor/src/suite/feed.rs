@@ -1,4 +1,4 @@
-//! Inputs, the same in every run.
+//! Inputs that are the same in every run.
 
 use rml_base::EntityId;
 use rml_ir::{DType, Data, Precision, Type, Value};
@@ -7,7 +7,7 @@ use rml_plan::Ends;
 use super::cases::Case;
 use crate::contract::Running;
 
-/// Numbers that look random, and are the same in every run.
+/// Pseudo-random numbers that are the same in every run.
 pub(super) struct Dice(pub(super) u64);
 
 impl Dice {
@@ -20,7 +20,7 @@ impl Dice {
         (self.next() % n as u64) as usize
     }
 
-    /// Numbers between -1 and 1 that sums round; ints from 0 to 3.
+    /// Random elements: numbers between -1 and 1 whose sums are rounded, ints from 0 to 3, and truth values.
     pub(super) fn elements(&mut self, dtype: DType, len: usize, precision: Precision) -> Data {
         match dtype {
             DType::Bool => Data::Bool((0..len).map(|_| self.next().is_multiple_of(3)).collect()),
@@ -34,7 +34,7 @@ impl Dice {
         }
     }
 
-    /// A value of that type.
+    /// A random value of type `ty`.
     pub(super) fn value(&mut self, ty: &Type, precision: Precision) -> Value {
         Value::new(ty.shape.clone(), self.elements(ty.dtype, ty.shape.len(), precision))
     }
@@ -69,7 +69,7 @@ impl Feed {
         Self { columns }
     }
 
-    /// Puts an int into the first input.
+    /// Puts an int into the first input at `cycle` and returns the previous one.
     pub(super) fn put(&mut self, cycle: usize, value: i64) -> Option<i64> {
         match &mut self.columns[0].1 {
             Data::Int(all) => Some(std::mem::replace(&mut all[cycle], value)),
@@ -77,7 +77,7 @@ impl Feed {
         }
     }
 
-    /// How many cycles a window has that begins there, where inputs say it.
+    /// The number of cycles of the window that begins at cycle `from`, if the inputs determine its end.
     pub(super) fn length(&self, ends: &[(u32, bool)], from: usize) -> Option<usize> {
         let is = |t: usize, (input, value): &(u32, bool)| match &self.columns[*input as usize].1 {
             Data::Bool(holds) => holds[t] == *value,
@@ -87,7 +87,7 @@ impl Feed {
         (from..cycles).find(|t| ends.iter().any(|end| is(*t, end))).map(|t| t + 1 - from)
     }
 
-    /// Sets the inputs of that many cycles.
+    /// Sets the inputs of `ticks` cycles, starting at cycle `from`.
     pub(super) fn set(&self, run: &mut dyn Running, from: usize, ticks: usize) -> Result<(), String> {
         for (i, (present, data)) in self.columns.iter().enumerate() {
             let count = |cycles: &[bool]| cycles.iter().filter(|there| **there).count();
@@ -102,7 +102,7 @@ impl Feed {
     }
 }
 
-/// The register of that number.
+/// The register with number `at`.
 pub(super) fn register(at: usize) -> rml_plan::Reg {
     rml_plan::Reg::from_index(at)
 }

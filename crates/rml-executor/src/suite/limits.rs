@@ -9,8 +9,8 @@ use super::feed::Feed;
 use super::{Finding, Rule};
 use crate::contract::{Executor, Next, Running, Wish};
 
-/// Checks what an executor asks for, under limits of the process's memory. So nothing else may run in the process; in
-/// the end there is no limit.
+/// Checks the memory that an executor asks for, under limits of the process's memory. Nothing else may run in the
+/// process at the same time. Afterwards there is no limit.
 pub fn limits(executor: &dyn Executor) -> Vec<Finding> {
     let mut findings = Vec::new();
     for case in cases(Precision::F32).into_iter().filter(|case| case.bad.is_empty() && !case.plan.waits) {
@@ -25,7 +25,7 @@ pub fn limits(executor: &dyn Executor) -> Vec<Finding> {
 
 type Checked<T> = Result<T, (Rule, String)>;
 
-/// Asks for a window in that many bytes more than are in use.
+/// Asks for the memory of a window under a limit of `bytes` bytes more than are in use.
 fn ask(run: &mut dyn Running, ticks: usize, bytes: u64) -> Result<(), crate::TooLong> {
     memory::set_limit(memory::used().saturating_add(bytes));
     let asked = run.ask(ticks);
@@ -42,7 +42,7 @@ fn limited(executor: &dyn Executor, case: &Case) -> Checked<()> {
         rml_plan::Ends::Nothing => case.cycles,
     };
     let whole = prepared.footprint().at(ticks);
-    // What computes on another device takes none of the host's memory.
+    // An executor on another device uses no host memory.
     if whole == 0 {
         return Ok(());
     }

@@ -1,9 +1,9 @@
-//! The checks that every executor passes: it runs small plans beside the [`Reference`](crate::Reference), and what it
-//! does is compared with X1 to X6 of the [contract](crate).
+//! The checks that every executor must pass. An executor runs small plans beside the [`Reference`](crate::Reference),
+//! and the results must satisfy X1 to X6 of the [contract](crate).
 //!
-//! The plans are texts: loops forward and backward, windows that end where data say it or the plan finds it, inputs on
-//! clocks, cycles that are looked at ahead, blocks that wait, operators that may have no result. Plans that an executor
-//! refuses are left out, and [counted](Report::refused).
+//! The plans are texts: loops forward and backward; windows whose end is determined by data or found by the plan;
+//! inputs on clocks; plans that look cycles ahead; blocks that wait; operators that may have no result. Plans that an
+//! executor refuses are skipped, and [counted](Report::refused).
 
 mod cases;
 mod compare;
@@ -25,26 +25,26 @@ use pair::Pair;
 pub enum Rule {
     /// Outputs and registers are those of the reference.
     X1,
-    /// It suspects only where an operator may fail, and always where one does.
+    /// An executor suspects only windows in which an operator may fail, and always those in which one fails.
     X2,
     /// A fault and a search change no register.
     X3,
-    /// The memory that it asks for is its footprint.
+    /// The memory that an executor asks for is its footprint.
     X4,
-    /// Bits depend neither on threads, nor on segments, nor on blocks.
+    /// Bits do not depend on threads, segments or blocks.
     X5,
-    /// Cycles that were not done come again.
+    /// Cycles that were not done can be fed again.
     X6,
 }
 
-/// A breach of the contract.
+/// A violation of the contract.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Finding {
-    /// The part of the contract.
+    /// The violated rule.
     pub rule: Rule,
     /// The name of the plan.
     pub case: String,
-    /// What is wrong.
+    /// The error.
     pub what: String,
 }
 
@@ -54,18 +54,18 @@ impl fmt::Display for Finding {
     }
 }
 
-/// What the suite has found.
+/// The findings of the suite.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct Report {
-    /// How many plans ran.
+    /// The number of plans that ran.
     pub ran: usize,
-    /// The plans that the executor refuses.
+    /// The names of the plans that the executor refuses.
     pub refused: Vec<String>,
-    /// What is wrong; empty if the executor keeps the contract.
+    /// The violations; empty if the executor satisfies the contract.
     pub findings: Vec<Finding>,
 }
 
-/// Runs all checks but those of [`limits`].
+/// Runs all checks except [`limits`].
 pub fn check(executor: &dyn Executor) -> Report {
     let mut report = Report::default();
     for precision in [Precision::F32, Precision::F64] {
@@ -82,7 +82,7 @@ pub fn check(executor: &dyn Executor) -> Report {
     report
 }
 
-/// Why a case ends early.
+/// The reason why a case ends early.
 enum Failed {
     Refused,
     Found(Rule, String),

@@ -1,4 +1,4 @@
-//! An executor that runs a plan beside the reference.
+//! Runs a plan on the executor and on the reference.
 
 use rml_backend::Held;
 use rml_ir::{Data, Value};
@@ -18,16 +18,16 @@ pub(super) struct Pair<'a> {
     reference: Box<dyn Running>,
     accuracy: Accuracy,
     feed: Feed,
-    /// What registers are read as where they are not set.
+    /// The start value of each register, which is read while the register is not set.
     starts: Vec<Option<Value>>,
-    /// Whether cycles come again that were not done.
+    /// Whether cycles that were not done are fed again.
     again: bool,
     pub(super) bits: Bits,
 }
 
 type Checked<T = ()> = Result<T, Failed>;
 
-/// The value of a register, on the host; its start value where it is not set.
+/// The values of the registers on the host, or their start values where they are not set.
 type Registers = Vec<Option<Data>>;
 
 fn found<T>(rule: Rule, what: impl Into<String>) -> Checked<T> {
@@ -54,7 +54,7 @@ impl<'a> Pair<'a> {
         })
     }
 
-    /// Runs all cycles, in windows or blocks that the seed cuts.
+    /// Runs all cycles, in windows or blocks whose lengths depend on the seed.
     pub(super) fn run(&mut self, seed: u64) -> Checked {
         let (mut dice, mut from, cycles) = (Dice(seed), 0, self.case.cycles);
         self.set_and_unset(&mut Dice(11))?;
@@ -76,7 +76,7 @@ impl<'a> Pair<'a> {
         Ok(())
     }
 
-    /// How many ticks the next window has; none if it does not end.
+    /// The number of ticks of the next window; `None` if it does not end.
     fn length(&mut self, from: usize, dice: &mut Dice) -> Checked<Option<usize>> {
         let (plan, left) = (&self.case.plan, self.case.cycles - from);
         match &plan.ends {
@@ -90,7 +90,7 @@ impl<'a> Pair<'a> {
         }
     }
 
-    /// Has both search for the end of a window, in a few cycles, and then in all of them.
+    /// Makes both runs search for the end of a window, first in some cycles and then in all of them.
     fn find(&mut self, from: usize, dice: &mut Dice) -> Checked<Option<usize>> {
         let left = self.case.cycles - from;
         let (before, mut length) = (self.registers(&*self.tested)?, None);
@@ -126,7 +126,7 @@ impl<'a> Pair<'a> {
         }
     }
 
-    /// Runs a window of both.
+    /// Runs a window on both.
     fn both(&mut self, from: usize, ticks: usize) -> Checked<[Result<usize, Fault>; 2]> {
         let feed = &self.feed;
         let run = |run: &mut dyn Running| {
@@ -139,7 +139,7 @@ impl<'a> Pair<'a> {
         Ok([run(&mut *self.reference)?, run(&mut *self.tested)?])
     }
 
-    /// Runs a window in which an operator has no result.
+    /// Runs a window in which an operator has no result, and checks the suspicion.
     fn fails(&mut self, from: usize, ticks: usize, bad: i64, dice: &mut Dice) -> Checked {
         let (at, before) = (from + dice.below(ticks), self.registers(&*self.tested)?);
         let Some(good) = self.feed.put(at, bad) else { return Ok(()) };
@@ -152,7 +152,7 @@ impl<'a> Pair<'a> {
         }
     }
 
-    /// Runs a window that has a result. How many ticks are done.
+    /// Runs a window that has a result; returns the number of ticks that are done.
     fn window(&mut self, from: usize, ticks: usize) -> Checked<usize> {
         let rule = if self.again { Rule::X6 } else { Rule::X1 };
         let before = self.registers(&*self.tested)?;
@@ -191,7 +191,7 @@ impl<'a> Pair<'a> {
         Ok(())
     }
 
-    /// The registers of a run, but for those that are local to a window.
+    /// The registers of a run, except those that are local to a window.
     fn registers(&self, run: &dyn Running) -> Checked<Registers> {
         let value = |at: usize| {
             if self.case.plan.registers[register(at)].kind == Kind::Local {
@@ -219,7 +219,7 @@ impl<'a> Pair<'a> {
         Ok(())
     }
 
-    /// Sets some registers to other values, and leaves the others unset.
+    /// Sets all registers to other values, and makes some of them not set again.
     fn set_and_unset(&mut self, dice: &mut Dice) -> Checked {
         for (at, data) in self.case.plan.registers.iter().enumerate().filter(|(_, r)| r.kind != Kind::Local) {
             let value = dice.value(&data.ty, self.case.plan.precision);
