@@ -91,7 +91,8 @@ fn succeeds(run: &Run) -> bool {
     run.code == Some(0) && found(run).is_empty()
 }
 
-/// The other codes that the page says its own code comes beside.
+/// The codes after `comes beside` in the page: findings with these codes may accompany a finding with the page's own
+/// code.
 fn beside(page: &str) -> Vec<&str> {
     let named = page.split("comes beside `").skip(1);
     named.filter_map(|t| t.split_once('`').map(|(code, _)| code)).collect()

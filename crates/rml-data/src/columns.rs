@@ -180,7 +180,7 @@ pub struct Columns {
     pub(crate) names: Box<IndexMap<String, Vec<String>>>,
     /// The names of the values of inputs that are cases of an enumeration, in the order of their numbers.
     pub(crate) cases: BTreeMap<String, Vec<String>>,
-    /// How files differ in columns that are joined nevertheless.
+    /// For each column in which joined files differ, the difference.
     pub(crate) differing: Box<IndexMap<String, String>>,
     /// Properties of the file's format that are neither usual nor given by the user: sentences without a full stop.
     pub assumed: Vec<String>,

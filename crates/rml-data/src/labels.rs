@@ -18,7 +18,7 @@ const NAMED: usize = 20;
 /// The texts that a column accepts.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(crate) enum Texts {
-    /// None.
+    /// No texts.
     #[default]
     Refused,
     /// Names of classes, except texts that are numbers.

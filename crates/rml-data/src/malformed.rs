@@ -159,7 +159,7 @@ impl Malformed {
         self
     }
 
-    /// The same, for a text after `lines` other lines.
+    /// The same, with the line of a text that begins after `lines` other lines.
     pub(crate) fn below(mut self, lines: usize) -> Self {
         self.place = self.place.map(|(line, column)| (line + lines, column));
         self

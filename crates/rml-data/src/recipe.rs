@@ -135,7 +135,8 @@ impl Recipe {
         Ok(read.also(cut))
     }
 
-    /// The same, with the settings for reading from `other` where this one has none.
+    /// The same settings for reading, completed by those of `other`. Classes, fills and standardised inputs are those
+    /// of `other`.
     #[must_use]
     pub fn or_read_as(self, other: Self) -> Self {
         let columns = self.columns.or(other.columns);

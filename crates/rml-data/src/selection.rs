@@ -192,7 +192,7 @@ impl Selection {
         (texts.unwrap_or_default(), self.filled.iter().any(feeds))
     }
 
-    /// The column with this name before its first cell.
+    /// Begins to read the column with this name.
     pub(crate) fn reading(&self, name: &str, cells: impl FnOnce() -> Builder) -> Reading {
         if !self.has(name) {
             return Reading::Refused(left_out());

@@ -14,9 +14,9 @@ use crate::options::Options;
 
 /// Numbers of stacked windows: large primes, which rarely occur as another size of a program.
 const MANY: [u64; 4] = [7919, 7907, 7901, 7883];
-/// Sizes for other dimensions: small, since a size may be a number of copies of equations. They are in descending order
-/// and the placeholders of an analysis in ascending order, so a warning that depends on which of two sizes is larger
-/// appears with only one of the two.
+/// Sizes for other dimensions. They are small, since a size may be a number of copies of equations. They are in
+/// descending order and the placeholders of an analysis in ascending order, so a warning that depends on which of two
+/// sizes is larger appears either with these sizes or with the placeholders.
 const SIZES: [u64; 16] = [293, 283, 281, 277, 271, 269, 263, 257, 251, 241, 239, 233, 229, 227, 223, 211];
 
 /// Sizes for named dimensions: primes that divide no number in the program, so a multiple of one in a shape was

@@ -112,7 +112,7 @@ pub(crate) fn with_gradients(module: &Differentiated, options: &Options) -> Resu
     Ok(Learning { flat, norms, learned })
 }
 
-/// From the inlined form to the program that runs.
+/// Lowers the inlined form to the program that runs.
 pub(crate) fn runnable(inlined: Flat, options: &Options) -> Result<Drawn, Diagnostic> {
     pass::draw(pass::lower(inlined, keep(options)), options.seed)
 }

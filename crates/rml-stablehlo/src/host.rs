@@ -11,9 +11,9 @@ use rml_ir::op::{EvalError, Op, eval};
 pub struct Drawn {
     /// The draws.
     values: Vec<Val>,
-    /// The values to compute for the draws, in order, including the draws; without inputs.
+    /// The values to compute for the draws, in order. They include the draws, but no inputs.
     steps: Vec<Val>,
-    /// The inputs on which they depend.
+    /// The inputs on which the draws depend.
     inputs: Vec<Val>,
 }
 

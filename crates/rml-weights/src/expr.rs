@@ -12,9 +12,9 @@ use crate::tensors::TensorFile;
 pub(crate) struct Expr {
     /// The source of the elements.
     pub(crate) source: Source,
-    /// The steps that are applied to them, in order.
+    /// The steps that are applied to the elements, in order.
     pub(crate) steps: Vec<Step>,
-    /// Its place in the mapping.
+    /// The place in the mapping.
     pub(crate) span: Span,
 }
 

@@ -12,11 +12,11 @@ use crate::mapping::{self, Layout};
 /// ```
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct LayoutInfo {
-    /// Its name.
+    /// The name.
     pub name: String,
     /// The layer and the library that it is for, in one line.
     pub about: String,
-    /// Its definition, in the syntax of a mapping file.
+    /// The definition, in the syntax of a mapping file.
     pub text: String,
 }
 

@@ -65,7 +65,7 @@ pub(super) fn einsum(labels: &Einsum, cx: &Context<'_>) -> Kernel {
 struct Product {
     left: Matrix,
     right: Matrix,
-    /// Whether oneDNN computes it.
+    /// Whether oneDNN computes the product.
     has_kernel: bool,
     /// The dimensions of the result before its axes are moved, if they are not those of the matrix.
     size: Option<Vec<i64>>,

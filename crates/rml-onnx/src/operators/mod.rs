@@ -16,8 +16,8 @@ mod windows;
 
 pub(crate) use layout::reverse;
 
-/// An operator whose result has elements and the dimensions `dims`; `num` is the element type of numbers. None if ONNX
-/// Runtime does not have the operator.
+/// An operator whose result has the dimensions `dims` and at least one element; `num` is the element type of numbers.
+/// None if ONNX Runtime does not have the operator.
 pub(crate) fn operator(net: &mut Net, op: &Op, args: &[&V], dims: &[usize], num: Elem) -> Option<V> {
     let x = args[0];
     Some(match op {

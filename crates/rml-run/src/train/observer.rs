@@ -212,7 +212,7 @@ pub struct EpochSummary {
     pub evaluating: f64,
     /// The confusion matrix of the evaluation, if it was requested.
     pub confusion: Option<Confusion>,
-    /// The programs that the backend compiled or loaded for it within this time.
+    /// The programs that the backend compiled or loaded for this epoch or report within its time.
     pub compiled: Compiled,
     /// Statistics of the parameters by checkpoint key, if they were requested.
     pub parameters: IndexMap<String, ParameterStats>,

@@ -99,7 +99,7 @@ impl Default for TestSplit {
     }
 }
 
-/// The windows that epochs are compared by, apart from the test windows.
+/// The windows by which epochs are compared, apart from the test windows.
 ///
 /// ```
 /// # fn main() -> Result<(), rml::Error> {

@@ -66,8 +66,8 @@ pub(super) fn exploded(windows: &Windows, metrics: &Metrics, within: &str) -> Op
     Some(too_large(what, windows))
 }
 
-/// Warns about a first epoch whose loss is far larger than that of its first batch, which ran before any update:
-/// updates overshoot.
+/// Warns that updates overshoot: the loss of the first epoch is far larger than that of its first batch, which ran
+/// before any update.
 pub(super) fn overshot(windows: &Windows, first: &Metrics, metrics: &Metrics) -> Option<Diagnostic> {
     let is_loss = |(name, _): &(&String, &f64)| Direction::usual(name) == Some(Direction::Min);
     let grown = |(name, loss): (&String, &f64)| {
