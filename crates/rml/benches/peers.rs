@@ -1,12 +1,12 @@
-//! Jobs that other libraries do, too; `cargo xtask peers` runs them side by side, `cargo xtask bench` beside those of
-//! another commit.
+//! Jobs that other libraries can do too. `cargo xtask peers` runs them next to the jobs of these libraries, and `cargo
+//! xtask bench` next to those of another commit.
 //!
-//! `cargo bench -p rml --bench peers -- JOB..` prints JSON lines for each job: the median, the least and the 99th
-//! percentile of the time of a step in milliseconds. Jobs are
+//! `cargo bench -p rml --bench peers -- JOB..` prints JSON lines for each job: the median, the minimum and the 99th
+//! percentile of the time of a step in milliseconds. The jobs are
 //!
 //! - `lstm:B,T,D,H`, a step of gradient descent for an LSTM of H units that classifies B sequences of T vectors of D
-//!   numbers; likewise `gru`, `peephole`, a cell of its own, `ring`, attention over the last 16 values, `hmm`, a hidden
-//!   Markov model of H states, and `bi_lstm`, which classifies each vector;
+//!   numbers; and in the same way `gru`; `peephole`, a user-defined cell; `ring`, attention over the last 16 values;
+//!   `hmm`, a hidden Markov model of H states; and `bi_lstm`, which classifies each vector;
 //! - `nested:B,S,T,H`, a step for an LSTM of H units on windows of B rows of S sequences of T vectors, one sequence
 //!   after the other, and a loss for each sequence;
 //! - `conv:B`, a step for two convolutions, of 16 and 32 filters, on B images of 28 x 28;
@@ -14,18 +14,16 @@
 //! - `cartpole:16`, a hundred updates of an actor-critic with 16 carts;
 //! - `breadth:FAMILY,SIZE`, a step of gradient descent for a family of models in `benches/breadth`;
 //! - `stream:D,H`, a step of an LSTM of H units and a dense layer of 4 on D numbers, by a `Stepper`;
-//! - `replay:N,D,K`, a cycle of a memory of the last N rows of D numbers, to which one is added and of which K are
-//!   drawn;
-//! - `digits:SEED`, training until 0.95 of the test images are told apart, once;
-//! - `product:M,K,N`, `tanh:N`, `compile:N`: a kernel, and the compiler on a program of N states;
-//! - `long:STEPS,WINDOWS`, as many steps of a small stream, and the training of a small recurrence on as many windows,
-//!   by slices and from data; it prints the memory of the process before and after, and fails if it grows.
+//! - `replay:N,D,K`, a cycle of a memory of the last N rows of D numbers: one row is added and K rows are drawn;
+//! - `digits:SEED`, one training until 0.95 of the test images are classified correctly;
+//! - `product:M,K,N`, `tanh:N`, `compile:N`: a single kernel, or the compiler on a program of N states;
+//! - `long:STEPS,WINDOWS`, STEPS steps of a small stream, and the training of a small recurrence on WINDOWS windows, by
+//!   slices and from data; the job prints the memory of the process before and after, and fails if it grows.
 //!
-//! `--engine sim` has the simulator train, `--engine native`, `xla` and `torch` that backend; `--threads N` is one by
-//! default.
-//! `--memory BYTES` is the most that values may take, as for the commands; data and parameters are a part of it.
-//! `--folder DIR` writes data and initial parameters there, for the other libraries; `--turns` measures when it is told
-//! to.
+//! `--engine sim` trains with the simulator; `--engine native`, `xla` and `torch` train with this backend.
+//! `--threads N` sets the number of threads; the default is one. `--memory BYTES` limits the memory of values, as for
+//! the commands; data and parameters are included. `--folder DIR` writes data and initial parameters to a folder, for
+//! the other libraries. `--turns` measures one turn for each line of standard input.
 
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a benchmark prints its figures")]
 
@@ -53,7 +51,7 @@ use rml::{Engine, backend};
 use share::Share;
 use turns::Turns;
 
-/// How jobs run.
+/// The settings of the jobs.
 struct Setting {
     engine: String,
     threads: usize,
@@ -85,7 +83,7 @@ fn main() {
             "--threads" => setting.threads = done(value().parse()),
             "--folder" => setting.folder = Some(value()),
             "--turns" => setting.turns = true,
-            // what cargo says to benchmarks
+            // arguments that cargo passes to benchmarks
             "--bench" | "--test" => {}
             _ => jobs.push(arg),
         }
@@ -125,7 +123,7 @@ fn usage(job: &str) -> ! {
     std::process::exit(2)
 }
 
-/// What a job gives; the benchmark ends where it fails.
+/// The value of a result; an error ends the benchmark.
 fn done<T, E: std::fmt::Display>(result: Result<T, E>) -> T {
     result.unwrap_or_else(|why| fail(&why))
 }

@@ -1,4 +1,4 @@
-//! An executor that fills the tapes of a plan one by one. The suite accepts it, and it trains a network.
+//! An executor that computes the tapes of a plan one by one. It passes the suite, and it trains a network.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use rml::memory::{self, Shortage};
 use rml::plan::{Atom, Guard, Outline, Part, Plan, Region, Rule, Term, Tick};
 use rml::{Diagnostic, Engine};
 
-/// Fills the tapes of a plan one by one.
+/// Computes the tapes of a plan one by one.
 #[derive(Debug)]
 struct Walk;
 
@@ -60,7 +60,7 @@ impl Prepared for Ready {
     }
 }
 
-/// A value for each tick at which there is one.
+/// The value at each tick, if there is one.
 type Column = Vec<Option<Value>>;
 
 #[derive(Debug)]
@@ -190,7 +190,7 @@ impl Running for Run {
                 }
             }
         }
-        // Nothing may fail any more.
+        // Nothing may fail after this point.
         for t in 0..ticks {
             let p = Position::of(t, ticks);
             for write in plan.commits.iter().filter(|write| write.at.contains(p)) {

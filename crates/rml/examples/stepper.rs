@@ -1,7 +1,6 @@
-//! A network at work in a loop that must not allocate: an audio callback, a controller, firmware.
+//! Runs a network in a loop that must not allocate: an audio callback, a controller, firmware.
 //!
-//! Ports are found once. Then each step writes samples into the program, runs one cycle, and reads what it makes of
-//! them.
+//! The program finds its ports once. Each step then writes samples, runs one cycle, and reads the result.
 #![allow(clippy::print_stdout, reason = "the example shows its result")]
 
 use rml::{Error, Options, Source, Stepper};
@@ -17,11 +16,11 @@ fn main() -> Result<(), Error> {
     let program = rml::compile(&Source::text("filter.rml", FILTER), &Options::default())?;
     let mut filter = Stepper::stream(&program)?;
     let (x, gain) = (filter.input::<f32>("x")?, filter.output::<f32>("gain")?);
-    // Parameters that were trained would be read here: `filter.load("filter.safetensors")?`.
+    // A program would read trained parameters here: `filter.load("filter.safetensors")?`.
 
     let mut samples = [0.0_f32; 4];
     for block in 0..8_u8 {
-        // What a driver would deliver.
+        // The samples that a driver would deliver.
         for (i, sample) in (0_u8..).zip(&mut samples) {
             *sample = f32::from(4 * block + i).sin();
         }

@@ -1,13 +1,13 @@
-//! Choosing what computes tensors: the embedded `cpu`, the same as machine code (`native`), both in turn (`auto`), or
-//! `xla` and `torch`, which are libraries that are opened when they are chosen. The slow `reference` computes what all
-//! others are compared with.
+//! Backends, which compute tensors: the embedded `cpu`, the same as machine code (`native`), both in turn (`auto`), or
+//! `xla` and `torch`, whose libraries are opened when they are selected. The results of all others are compared with
+//! those of the slow `reference`.
 //!
-//! [`open`] gives a backend by its name, [`engine`] an engine that computes on it; so does [`Engine::simulator_on`].
-//! Anything that implements [`Backend`] can be given there.
+//! [`open`] returns a backend by its name, and [`engine`] an engine that computes on it; so does
+//! [`Engine::simulator_on`], which accepts any type that implements [`Backend`].
 //!
-//! The libraries are in `$RML_BACKENDS`, else `$XDG_CACHE_HOME/rml`, else `~/.cache/rml`, where `cargo xtask setup`
-//! puts them. The features `xla` and `torch` of this crate add what opens them, which is small: the libraries
-//! themselves are no part of a program.
+//! The libraries are in `$RML_BACKENDS`, or else in `$XDG_CACHE_HOME/rml`, or else in `~/.cache/rml`; `cargo xtask
+//! setup` installs them there. The features `xla` and `torch` of this crate add the small code that opens them. The
+//! libraries themselves are not part of a program.
 
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
@@ -33,7 +33,7 @@ mod installed;
 /// The backends by name; the first one is the default.
 pub const NAMES: [&str; 6] = ["auto", "cpu", "native", "reference", "xla", "torch"];
 
-/// Those that this build has, or opens.
+/// The backends that this build contains or can open.
 const BUILT: &[&str] = &[
     "auto",
     "cpu",
@@ -45,23 +45,23 @@ const BUILT: &[&str] = &[
     "torch",
 ];
 
-/// Which kind of engine runs programs on a backend.
+/// The kinds of engines that run programs on a backend.
 ///
 /// ```
 /// assert_eq!(rml::backend::Runner::default(), rml::backend::Runner::Auto);
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Runner {
-    /// A plan where the program has one, else the simulator.
+    /// A plan if the program has one, otherwise the simulator.
     #[default]
     Auto,
     /// The simulator, cycle by cycle; it runs every program.
     Simulator,
-    /// Whole windows at once; declines what has no plan.
+    /// Whole windows at once; declines a program without a plan.
     Plan,
 }
 
-/// What is known about a backend in this program, on this machine.
+/// The description of a backend in this program, on this machine.
 ///
 /// ```
 /// let found = rml::backend::list();
@@ -69,19 +69,19 @@ pub enum Runner {
 /// ```
 #[derive(Clone, Debug)]
 pub struct BackendInfo {
-    /// Its name.
+    /// The name of the backend.
     pub name: &'static str,
-    /// Whether this program has it, or what opens it.
+    /// Whether this program contains the backend, or can open it.
     pub built_in: bool,
-    /// What it says about itself, its versions and devices; or why it cannot be opened.
+    /// The backend's description with its versions and devices, or the reason why it cannot be opened.
     pub about: Result<About, Error>,
 }
 
-/// Opens a backend by its name. A library is loaded once in a process, and stays.
+/// Opens a backend by its name. A library is loaded once per process, and stays loaded.
 ///
 /// # Errors
-/// No such name, device or number of threads; a backend that this build does not have, or whose library is not
-/// installed; a device that it does not find.
+/// There is no such name, device or number of threads; this build does not have the backend; its library is not
+/// installed; or the backend does not find the device.
 ///
 /// ```
 /// # fn main() -> Result<(), rml::Error> {
@@ -103,7 +103,7 @@ pub fn open(name: &str, options: &Options) -> Result<Arc<dyn Backend>, Error> {
 /// An engine on a backend, by its name.
 ///
 /// # Errors
-/// As [`open`].
+/// The same as for [`open`].
 ///
 /// ```
 /// # fn main() -> Result<(), rml::Error> {
@@ -138,9 +138,9 @@ pub fn engine(runner: Runner, name: &str, options: &Options) -> Result<Engine, E
     })
 }
 
-/// The folder in which the command `rml` has a backend keep its compiled programs, for [`Options::programs`]: the one
-/// that `$RML_PROGRAMS` names, else one in the folder of backends. None where that variable is `off`, and for a
-/// backend that compiles nothing.
+/// The folder in which the command `rml` stores the programs that a backend compiles, for [`Options::programs`]: the
+/// value of `$RML_PROGRAMS`, or else a folder within the folder of backends. `None` if the variable is `off`, and for a
+/// backend that does not compile.
 pub fn programs(name: &str) -> Option<PathBuf> {
     match name {
         "auto" | "native" => folders::programs("native"),
@@ -149,7 +149,7 @@ pub fn programs(name: &str) -> Option<PathBuf> {
     }
 }
 
-/// All backends, each opened on the cpu to see whether it loads.
+/// All backends. Each is opened on the device `cpu` to test whether it loads.
 pub fn list() -> Vec<BackendInfo> {
     let info = |name| {
         let about = opened(name, &Options::default()).map(|backend| backend.about());
@@ -179,7 +179,7 @@ fn from_library(name: &str, _: &Options) -> Result<Arc<dyn Backend>, Diagnostic>
     Err(not_built(name))
 }
 
-/// A backend that does not open, with what says more.
+/// The error that a backend does not open, with additional advice.
 fn failed(failure: Failure) -> Diagnostic {
     let device = failure.code == codes::NO_DEVICE;
     let d = failure.diagnostic();
@@ -195,7 +195,7 @@ fn not_built(name: &str) -> Diagnostic {
     .help("`cargo build --release --features xla,torch` builds an rml that loads them")
 }
 
-/// Devices have names, and a call has a thread.
+/// Checks that the device has a name and that a call has at least one thread.
 fn check(options: &Options) -> Result<(), Diagnostic> {
     let device = options.device.as_str();
     if Device::read(device).is_none() {

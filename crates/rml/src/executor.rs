@@ -1,9 +1,9 @@
-//! Running plans by an executor of your own.
+//! Runs plans by a user-defined executor.
 //!
 //! An [`Executor`] runs windows of a [`Plan`]. [`suite`] tests it, and [`Engine::plan_by`](crate::Engine::plan_by)
-//! trains and infers with it. The page `docs/adding-an-executor.md` says what an executor promises.
+//! trains and infers with it. The page `docs/adding-an-executor.md` states the rules for executors.
 //!
-//! This one is complete. It knows neither programs nor gradients, and trains a network:
+//! This executor is complete. It depends neither on programs nor on gradients, and trains a network:
 //!
 //! ```
 #![doc = include_str!("../examples/executor.rs")]

@@ -1,26 +1,27 @@
-//! R(ML)² as a library: compile a program, run it cycle by cycle or over whole traces, train it, infer with it, and
-//! keep its states in checkpoints. The command-line tool is a thin layer over this crate, which re-exports the public
-//! interface of the others.
+//! R(ML)² as a library: it compiles a program, runs it cycle by cycle or over whole traces, trains it, infers with it,
+//! and stores its states in checkpoints. The command-line tool is a thin layer over this crate. The crate re-exports
+//! the public interface of the other crates.
 //!
 //! | to | use |
 //! |---|---|
 //! | compile | [`compile`](fn@compile) a [`Source`] with [`Options`] to a [`Program`]; [`dump`](fn@dump), [`differentiate`], [`format`](fn@format) |
-//! | know a program before it runs | [`check_report`], [`analyse`]; [`doc`] for its nodes and those of the library |
-//! | show a program in an editor | [`survey`](fn@survey) for its names, [`inspect`](fn@inspect) for what is known about its variables |
+//! | analyse a program before it runs | [`check_report`], [`analyse`]; [`doc`] for its nodes and those of the library |
+//! | show a program in an editor | [`survey`](fn@survey) for its names, [`inspect`](fn@inspect) for the facts about its variables |
 //! | run on slices | a [`Stepper`], cycle by cycle or window by window, without allocation |
 //! | run | a [`Session`] cycle by cycle, which takes a [`Feed`] for each input; [`run`] over a table of [`Columns`] to a [`Trace`] |
-//! | train and infer | [`train`](fn@train) and [`infer`](fn@infer) over windows of data; [`sweep`](fn@sweep) for several seeds and settings; a [`TrainStream`] learns from lines; a [`Stream`] of lines; states in a [`Checkpoint`] |
+//! | train and infer | [`train`](fn@train) and [`infer`](fn@infer) over windows of data; [`sweep`](fn@sweep) for several seeds and settings; a [`TrainStream`] to learn from lines; a [`Stream`] to infer on lines; states in a [`Checkpoint`] |
 //! | differentiate | [`grad`](fn@grad); [`gradcheck`] compares it with finite differences |
 //! | read and write data | [`Columns`] in the [`Format`] of a file; [`write_output`] |
 //! | exchange weights | [`import_params`] and [`export_params`] by a [`Mapping`] between parameters and a [`TensorFile`] |
-//! | bring a model in | [`import_model`] makes a program, a checkpoint and a mapping of an ONNX model |
-//! | take a program elsewhere | [`export_c`] gives it as C99, [`export_model`] as an ONNX model or as StableHLO |
+//! | import a model | [`import_model`] makes a program, a checkpoint and a mapping from an ONNX model |
+//! | export a program | [`export_c`] writes it as C99, [`export_model`] as an ONNX model or as StableHLO |
 //! | draw | [`chronogram`]; [`Trace::to_vcd`]; [`learning_curves`], [`sweep_curves`]; the page of a training from its [`TrainRecord`] |
-//! | choose what runs programs | an [`Engine`]; [`backend`] for what computes its tensors; [`executor`] for one of your own |
-//! | see where the time goes | a [`Profile`] that an engine is [measured by](Engine::measured_by), as a [`ProfileReport`] |
+//! | choose how programs run | an [`Engine`]; [`backend`] for its tensor computations; [`executor`] for a user-defined executor |
+//! | measure times | a [`Profile`] that [measures](Engine::measured_by) an engine, as a [`ProfileReport`] |
 //! | limit memory | [`memory`] |
 //!
-//! Every failure is an [`Error`]: diagnostics as data with the texts they point into. Nothing here prints.
+//! Every failure is an [`Error`]: it contains diagnostics as data, with the texts that they refer to. The library
+//! prints nothing.
 
 pub mod backend;
 mod cache;
@@ -67,7 +68,7 @@ pub use rml_weights::{
 };
 pub use {rml_analysis as analysis, rml_engine as engine, rml_ir as ir, rml_plan as plan, rml_sim as sim};
 
-/// Pages whose examples run as tests: on the use from Rust, and of errors that only users of the library meet.
+/// Documentation pages whose examples run as tests: on the use from Rust, and on errors that occur only in the library.
 #[cfg(doctest)]
 mod pages {
     #[doc = include_str!("../../../docs/cookbook/rust.md")]

@@ -1,5 +1,5 @@
-//! Backends: every way of running a program computes on the one that is given, and what fails there is told and leaves
-//! checkpoints whole.
+//! Backends: every way to run a program computes on the given backend. A failure is reported and does not damage
+//! checkpoints.
 
 mod support;
 
@@ -17,8 +17,8 @@ use rml::{
 };
 use support::{CLASSIFIER, code, data, options, source, train};
 
-/// The embedded backend, counting its calls, and the functions that differ, as programs of a millisecond. One call may
-/// fail, one operator may be refused.
+/// The embedded backend, with a count of its calls and a set of the different functions, each of which counts as a
+/// program with a compile time of a millisecond. One call can fail, and one operator can be refused.
 #[derive(Clone, Debug, Default)]
 struct Watched {
     calls: Arc<AtomicUsize>,
@@ -111,7 +111,7 @@ fn names_open_backends() {
     assert_eq!(names, backend::NAMES);
 }
 
-/// The reference runs plans and functions, and says what it is for.
+/// The reference runs plans and functions, and describes its purpose.
 #[test]
 fn the_reference_is_a_backend_of_its_own() {
     let none = backend::Options::default();
@@ -165,7 +165,7 @@ fn traces_and_gradients_are_computed_on_the_backend_that_is_given() {
     };
     let before = watched.calls();
     assert_eq!(check(watched.engine()), check(Engine::simulator()));
-    // Two sums for each of the eight elements that are compared, and more.
+    // At least two sums for each of the eight compared elements.
     assert!(watched.calls() > before + 16);
 }
 
@@ -180,7 +180,7 @@ fn training_and_inference_are_computed_on_the_backend_that_is_given() {
     train(CLASSIFIER, &data(23), &on_backend(1));
     let first = watched.calls();
     assert!(first > 0);
-    // Continues on the same backend, in batches of another size at the end of each epoch.
+    // The training continues on the same backend. The last batch of each epoch has another size.
     train(CLASSIFIER, &data(23), &TrainOptions { resume: Some(on.clone()), ..on_backend(2) });
     assert_eq!(watched.calls(), 2 * first);
     assert_eq!(std::fs::read(&plain).unwrap(), std::fs::read(&on).unwrap());
@@ -233,11 +233,11 @@ fn what_is_compiled_is_told_of_each_epoch_and_of_the_whole_training() {
     let row = table.lines().find(|line| line.contains("(programs compiled by the backend)")).unwrap();
     let cells: Vec<&str> = row.split_whitespace().collect();
     assert_eq!(&cells[2..4], [format!("{}.000", all.programs), all.programs.to_string()], "{table}");
-    // A second run on the same backend reports its own programs alone.
+    // A second run on the same backend reports only its own programs.
     assert_eq!(trained(1).compiled, watched.compiled().unwrap().since(&all));
 }
 
-/// Loops run over the cycles of a window, so that a window of another length is the same text with other numbers.
+/// Loops run over the cycles of a window: the text for a window of another length differs only in numbers.
 #[test]
 fn what_is_compiled_does_not_grow_with_the_length_of_windows() {
     let compile = |cycles| {

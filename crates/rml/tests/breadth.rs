@@ -1,5 +1,5 @@
 //! The families of models in `benches/breadth`, which `cargo xtask peers breadth` compares with other tools: every
-//! program checks, and learns from one window.
+//! program passes the check, and learns from one window.
 
 #[path = "../benches/peers/family.rs"]
 mod family;
@@ -17,7 +17,7 @@ fn families() -> Vec<String> {
     names
 }
 
-/// Trains on the data of one step, and gives the loss.
+/// Trains on the data of one step, and returns the loss.
 fn loss(family: &Family, size: &str) -> f64 {
     let options = TrainOptions {
         batch: family.batch(size),

@@ -1,5 +1,5 @@
-//! Windows on a backend for which there is no memory as a whole: the embedded backend runs them in segments. One test,
-//! since the limit is the process's.
+//! Windows that do not fit in memory as a whole, on a backend: the embedded backend runs them in segments. This file
+//! contains one test, because the limit applies to the process.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use rml::backend::{About, Backend, Buffer, Cpu, Executable, Failure, Function, Held, Outcome};
 use rml::{Columns, Engine, Format, Options, PlanShape, RunOptions, Source, Value, codes, memory};
 
-/// The embedded backend, function by function, counting its calls.
+/// The embedded backend, which runs function by function, with a count of its calls.
 #[derive(Clone, Debug, Default)]
 struct Watched(Arc<AtomicUsize>);
 
@@ -37,7 +37,7 @@ impl Executable for Ready {
 
 const CYCLES: usize = 400;
 
-/// A recurrent net that learns.
+/// The training of a recurrent network.
 const TEXT: &str = "
 import std.layers;
 import std.losses;

@@ -1,4 +1,4 @@
-//! Synchronisation errors that depend on no input: which of them `check` rejects, and what it says.
+//! Synchronisation errors that do not depend on an input: which of them `check` rejects, and the message.
 
 use rml::analysis::Verdict;
 use rml::{Analysis, End, Feed, Options, Session, Source, codes};
@@ -7,7 +7,7 @@ fn analysis(text: &str) -> Analysis {
     rml::analyse(&Source::text("test", text), &Options::default()).unwrap_or_else(|e| panic!("{e}\n{text}"))
 }
 
-/// Programs that err in every run, the cycle in which they do, the equation that is marked, and a part of what is said.
+/// Programs that fail in every run, the cycle of the failure, the marked equation, and a part of the message.
 const REJECTED: &[(&str, u64, &str, &str)] = &[
     (
         "node main(x: int []) -> (o) c = false fby not c; o = x + (x when c);",
@@ -27,28 +27,28 @@ const REJECTED: &[(&str, u64, &str, &str)] = &[
         "o = x + (x when (n < 40));",
         "every run of 41 cycles or more",
     ),
-    // Each on a clock of its own.
+    // The operands have separate clocks.
     (
         "node main(x: int []) -> (o) a = true fby not a; b = true fby (true fby not b); o = (x when a) + (x when b);",
         1,
         "o = (x when a) + (x when b);",
         "`base on b`",
     ),
-    // An input that is present wherever that is asked for helps nothing.
+    // An input whose presence is demanded on two clocks cannot satisfy both.
     (
         "node main(y: int []) -> (p, q) a = true fby not a; b = true fby true fby not b; p = y + (1 when a); q = y + (2 when b);",
         1,
         "q = y + (2 when b);",
         "they differ where `a` is false and `b` is true",
     ),
-    // A declared input, by a condition that depends on nothing.
+    // A declared input on a clock that does not depend on any input.
     (
         "node main(y: int [] when c) -> (o, c: bool []) c = true fby not c; d = true fby d and (true fby not d); o = y + (1 when d);",
         1,
         "o = y + (1 when d);",
         "`base on d`",
     ),
-    // In a branch of a merge, in an instance, through windows of three cycles, and by what comes later.
+    // Errors in a branch of a merge, in an instance, through windows of three cycles, and because of later cycles.
     (
         "node main(x: int []) -> (o) c = false fby not c; n = 0 fby n + 1; e = c or (n == 2); o = merge c (x when c) (x when not e);",
         2,
@@ -73,7 +73,7 @@ const REJECTED: &[(&str, u64, &str, &str)] = &[
         "o = x + (x when ((post n) < 7));",
         "every run of 8 cycles or more",
     ),
-    // The value of a parameter is not needed to know the error.
+    // The error does not depend on the value of the parameter.
     (
         "node main(x: num []) -> (o) k = param(0.5); c = false fby not c; o = k * x + (x when c);",
         0,
@@ -107,23 +107,23 @@ fn what_no_input_can_avoid_is_rejected() {
     }
 }
 
-/// Programs that some inputs, parameters or draws let run, or that every run of a few cycles survives.
+/// Programs that run with some inputs, parameters or draws, or that fail only after a few cycles.
 const DYNAMIC: &[&str] = &[
-    // The error comes after the cycles that are tried.
+    // The error occurs after the cycles that are tried.
     "node main(x: int []) -> (o) n = 0 fby n + 1; o = x + (x when (n < 100));",
     // The conditions are always the same, but the analysis does not know that.
     "node main(x: int []) -> (o) a = true fby not a; n = 0 fby n + 1; o = (x when a) + (x when (mod(n, 2) == 0));",
-    // What decides is an input, a parameter, a draw, or a state that an input decides.
+    // The error depends on an input, a parameter, a draw, or a state that depends on an input.
     "node main(x: num []) -> (o) o = x + (x when (x * x >= 0.0));",
     "node main(x: num []) -> (o) k = param(0.5); o = x + (x when (k > 0.0));",
     "node main(x: num []) -> (o) k = param(normal([], 0.0, 1.0)); o = x + (x when (k > 0.0));",
     "node main(x: num []) -> (o) r = random_uniform([]); o = x + (x when (r >= 0.0));",
     "node main(x: num []) -> (o) s = (x * x) + (0.0 fby s); c = true fby (s >= 0.0); o = x + (x when c);",
-    // An input whose clock follows from its use is present where it has to be, whatever the conditions.
+    // An input whose clock is inferred from its use is present on every clock where it is needed.
     "node main(y: int []) -> (o) a = true fby not a; n = 0 fby n + 1; o = merge a y (7 when (mod(n, 2) == 1));",
-    // No output needs what is wrong, so no run finds it.
+    // No output depends on the error, so no run finds it.
     "node main(x: int []) -> (o) n = 0 fby n + 1; e = x + (x when (n < 3)); o = x;",
-    // A claim that holds, as it happens.
+    // A claim that happens to be true.
     "node main(x: int []) -> (o: int [] when c, c: bool []) o = x; n = 0 fby n + 1; c = n >= 0;",
 ];
 
@@ -135,7 +135,7 @@ fn what_may_run_is_not_rejected() {
     }
 }
 
-/// A run that ends before the error stays possible.
+/// A run that ends before the error is still possible.
 #[test]
 fn a_shorter_run_is_not_refused() {
     let text = "node main(x: int []) -> (o) n = 0 fby n + 1; o = x + (x when (n < 5));";

@@ -1,5 +1,4 @@
-//! Engines of your own: training and inference run on the one that is given, window by window, and are told when it
-//! declines.
+//! User-defined engines: training and inference run on the given engine, window by window, and report if it declines.
 
 mod support;
 
@@ -15,8 +14,8 @@ use rml::sim::SimulatorEngine;
 use rml::{Data, Diagnostic, Engine, InferOptions, Session, Shape, TrainOptions, Value, engine};
 use support::{CLASSIFIER, code, data, options, source, train};
 
-/// Runs whole windows of a known length, all others it declines. It computes with a simulator, gives columns back, and
-/// suspects every third window without a cause.
+/// Runs whole windows of a known length and declines all other uses. It computes with a simulator, returns columns, and
+/// suspects every third window without a reason.
 #[derive(Clone, Debug, Default)]
 struct Windowed {
     blocks: Arc<AtomicUsize>,
@@ -74,7 +73,7 @@ impl Fast for Fixed {
     }
 }
 
-/// An output of numbers over single cycles as a column.
+/// An output of numbers in single cycles, as a column.
 fn column(parts: &[Outputs], output: usize) -> Column {
     let (mut marks, mut numbers, mut dims) = (vec![false; parts.len()], Vec::new(), Vec::new());
     for (t, part) in parts.iter().enumerate() {

@@ -1,4 +1,4 @@
-//! Training without data: nodes whose environment is a node, and whose windows end where they say.
+//! Training without data: nodes that contain their environment, and whose windows end when the node decides.
 
 mod support;
 
@@ -9,8 +9,7 @@ use rml::{
 };
 use support::{Interrupter, code, source};
 
-/// A walk to one side, in episodes that end where it has come far enough. What is learned is how far the steps bring
-/// it.
+/// A walk to one side, in episodes that end at some distance. The program learns the distance that the steps cover.
 const WALK: &str = "
 node value(x: num [1]) -> (v: num [1])
   v = param(zeros([1])) * x + param(zeros([1]));
@@ -37,7 +36,7 @@ node evaluate() -> (gap: num [], place: num [])
   gap = abs(g[0] - v[0]);
 ";
 
-/// That many windows.
+/// The options for training over `windows` windows.
 fn options(engine: Engine, save: Option<&Path>, windows: u64) -> TrainOptions {
     TrainOptions {
         length: Some(Length { windows: Some(windows), report: Some(20), ..Length::default() }),
@@ -57,7 +56,7 @@ fn metrics(report: &TrainReport) -> Vec<(String, f64)> {
     last.train.iter().chain(&last.test).map(|(name, value)| (name.clone(), *value)).collect()
 }
 
-/// Metrics and states agree but for the order in which sums are taken.
+/// Checks that metrics and states agree up to the order of sums.
 fn agree(a: &[(String, f64)], b: &[(String, f64)]) {
     assert_eq!(a.len(), b.len());
     for ((name, a), (other, b)) in a.iter().zip(b) {
@@ -78,7 +77,7 @@ fn episodes_are_trained_by_plan_as_by_the_simulator() {
     }
     agree(&metrics(&by_plan), &metrics(&by_sim));
     assert!(metrics(&by_plan)[1].1 < 1.0, "the gap closes: {:?}", metrics(&by_plan));
-    // Some windows of one engine, and those that are left of the other.
+    // Some windows run on one engine, and the rest on the other engine.
     train(&walk, &options(Engine::simulator(), Some(&resumed), 30)).expect("it trains");
     let rest = TrainOptions { resume: Some(resumed.clone()), ..options(Engine::plan(), Some(&resumed), 100) };
     let rest = train(&walk, &rest).expect("it continues");
@@ -89,8 +88,8 @@ fn episodes_are_trained_by_plan_as_by_the_simulator() {
     assert_eq!(keys(&plan), keys(&sim));
 }
 
-/// Exactly as many windows, and cycles up to the end of one, whatever the lengths of windows: in one go, from limit to
-/// limit, and after interruptions.
+/// The training runs exactly the given number of windows, or cycles up to the end of a window, for any window lengths:
+/// in one run, from limit to limit, and after interruptions.
 #[test]
 fn any_stops_on_the_way_leave_the_bits() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -149,8 +148,8 @@ fn any_stops_on_the_way_leave_the_bits() {
     }
 }
 
-/// The evaluation has parameters in common with the training, and nothing else: other draws, the same ones after each
-/// report.
+/// The evaluation and the training have only the parameters in common: the evaluation has other draws, which are the
+/// same after each report.
 #[test]
 fn an_evaluation_changes_nothing() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -169,7 +168,7 @@ fn an_evaluation_changes_nothing() {
         assert!(places.iter().all(|place| *place == places[0]), "the same draws each time: {places:?}");
         let gaps: Vec<f64> = report.epochs.iter().map(|e| e.test["gap"]).collect();
         assert!(gaps[2] < gaps[0], "other parameters each time: {gaps:?}");
-        // The first windows of a training from scratch, which have the first draws.
+        // The first windows of a new training, which use the first draws.
         let first = TrainOptions { node: Some("evaluate".into()), ..options(engine, None, 7) };
         let first = train(&walk, &first).expect("it runs");
         assert_ne!(first.epochs[0].train["place"], places[0], "other draws than those of the training");
@@ -202,7 +201,7 @@ fn training_goes_on_until_a_condition_holds() {
     assert_eq!(code(run("test.gap < 0.7", Evaluate::Nothing)), "unknown-metric");
 }
 
-/// A cycle is a window where there is no other one: training that never waits.
+/// A cycle is a window if the program has no windows: this training never waits.
 #[test]
 fn without_windows_each_cycle_is_one() {
     let text = "
@@ -239,14 +238,14 @@ fn what_cannot_be_trained_without_data_is_refused() {
     assert_eq!(refused(other, TrainOptions { evaluate: Evaluate::Usual, ..three() }), "checkpoint-mismatch");
     let share = TrainOptions { test: Some(TestSplit::Share(0.5)), ..three() };
     assert_eq!(refused("node train() -> (n) n = 0.0 fby n + 1.0;", share), "bad-option");
-    // What waits for ever is no window.
+    // A loss that waits forever does not complete a window.
     let waits = "node train() -> (loss: num []) loss = post n; n = 0.0 fby n + 1.0;";
     assert_eq!(refused(waits, three()), "window-incomplete");
     let beyond = "
         node sums(x) -> (s) s = x + (0.0 fby back s);
         node train() -> (s) n = 0 fby n + 1; end = mod(n, 4) == 3; s = post (sums(to_num(n)) every end);";
     assert_eq!(refused(beyond, three()), "window-incomplete");
-    // Nor is one that never ends.
+    // A window that never ends is refused too.
     let endless = "
         node sums(x) -> (s) s = x + (0.0 fby back s);
         node train() -> (s) n = 0 fby n + 1; end = n < 0; s = sums(to_num(n)) every end;";

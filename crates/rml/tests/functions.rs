@@ -1,4 +1,4 @@
-//! How programs fall into tensor functions when a backend computes them.
+//! Tests how programs are divided into tensor functions for a backend.
 
 use std::sync::Arc;
 
@@ -31,7 +31,7 @@ fn value(ty: &Type, n: usize) -> Value {
     Value::new(Shape::new(ty.shape.dims()), Data::F32((0..ty.shape.len()).map(number).collect()))
 }
 
-/// Every bit of the values.
+/// A text with every bit of the values.
 fn show(row: &[Status]) -> String {
     let bits = |v: &Value| match v.to_data() {
         Data::F32(v) => v.iter().map(|x| format!("{:08x}", x.to_bits())).collect::<String>(),
@@ -60,6 +60,7 @@ node main(x: num [8], end: bool [], t: num []) -> (loss)
 ";
     let (stats, outputs) = run(text, 6, true);
     assert_eq!(outputs, run(text, 6, false).1);
-    // Eight cycles forward, eight backward; in between, what `when`, `merge` and the updates of the parameters divide.
+    // There are eight cycles forward and eight backward. `when`, `merge` and the updates of the parameters divide the
+    // functions between them.
     assert!(stats.calls <= 6 * 26 && stats.functions <= 8, "{stats:?}");
 }

@@ -57,7 +57,8 @@ fn the_gradient_of_a_sum_over_cycles_and_elements() {
     check(text, "f", "o", inputs);
 }
 
-/// A recurrence outside windows cannot be trained cycle by cycle, but it has a gradient: nothing updates.
+/// A recurrence outside windows cannot be trained cycle by cycle, but it has a gradient, because the parameters are not
+/// updated.
 #[test]
 fn parameters_are_held_over_the_whole_trace() {
     let text = "node f(x: num []) -> (o: num [])
@@ -67,7 +68,7 @@ fn parameters_are_held_over_the_whole_trace() {
 ";
     let inputs = r#"{"x": [0.3, -0.2, null, 0.7, 0.1]}"#;
     check(text, "f", "o", inputs);
-    // What updates parameters has no part in it.
+    // The updates of parameters have no effect.
     let adam = format!(
         "import std.optimisers;\nnode diff_param(init, bp, do) -> (o)\n  o = adam(0.001, 0.9, 0.999, 0.00000001, init, bp, do);\n{text}"
     );
@@ -75,7 +76,7 @@ fn parameters_are_held_over_the_whole_trace() {
     assert_eq!(grad(&adam, "f", "o", inputs).to_json(), plain.to_json());
 }
 
-/// A constant gradient has no clock of its own: it counts only where the output is present.
+/// A constant gradient has no clock of its own: it is added only in the cycles in which the output is present.
 #[test]
 fn sampled_outputs_count_where_they_are_present() {
     let text = "node f(x: num [], c: bool []) -> (o: num [])
@@ -107,7 +108,7 @@ node f(x: num [], end: bool [], c: bool []) -> (o: num [])
     check(text, "f", "o", inputs);
 }
 
-/// A node that trains: what it learns is held, so the gradient is that of the loss.
+/// In a node that trains, the parameters are not updated, so the gradient is that of the loss.
 #[test]
 fn the_gradient_of_a_training_step_is_that_of_its_loss() {
     let inputs = r#"{"x": [[[0.1, 0.2]], [[0.3, -0.5]], [[-0.7, 0.4]]], "end": [false, true, true],
@@ -123,7 +124,7 @@ fn the_gradient_of_a_training_step_is_that_of_its_loss() {
     }
 }
 
-/// The adjoint that a program defines is what is asked, and can be checked.
+/// The program's own adjoint is called, and can be checked.
 #[test]
 fn own_adjoints_are_called() {
     let text = "node sq(x: num []) -> (o: num []) o = x * x;
@@ -179,7 +180,7 @@ fn parameters_come_from_a_checkpoint() {
     assert!(check.unwrap().ok());
 }
 
-/// The seed draws the same initial values as for a run.
+/// The seed draws the same initial values as in a run.
 #[test]
 fn initial_values_are_those_of_a_run() {
     let text = "import std.layers; node f(x: num [3]) -> (o: num [4]) o = dense(4, x);";

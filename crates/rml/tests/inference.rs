@@ -1,5 +1,4 @@
-//! What inference and resumed training take over from a checkpoint: states that outlive their windows, and static
-//! parameters.
+//! Inference and resumed training read states that outlive their windows, and static parameters, from a checkpoint.
 
 mod support;
 
@@ -8,7 +7,8 @@ use std::path::Path;
 use rml::{Columns, Elements, InferOptions, Source, StaticValue, Stream, TestSplit, TrainOptions};
 use support::{code, column, source};
 
-/// A moving average that only training moves, a sum that both move, and one for each stacked window.
+/// A moving average that only training updates, a sum that training and inference update, and one sum for each stacked
+/// window.
 const CENTRED: &str = "
 node centred(x: num [batch], training: bool []) -> (y: num [batch], seen, each: num [batch])
   mean = 0.0 fby (if training then 0.9 * mean + 0.1 * sum(x) else mean);
@@ -102,7 +102,7 @@ fn a_state_of_another_type_is_refused() {
     assert!(rml::infer(&source(&other), &values(&[1.0]), &fresh).is_ok());
 }
 
-/// The static parameter scales what is learned.
+/// The static parameter scales the learned value.
 const SCALED: &str = "
 node line(gain, x: num []) -> (o)
   k = param(1.0);

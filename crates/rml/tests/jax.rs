@@ -1,4 +1,4 @@
-//! The gradients of whole networks against those that JAX finds (`jax/make.py`), both in double precision.
+//! Compares the gradients of whole networks with those of JAX (`jax/make.py`), both in double precision.
 
 use rml::{Columns, Data, Format, GradOptions, Options, Precision, Session, Shape, Source, Value};
 use serde_json::Value as Json;

@@ -1,4 +1,4 @@
-//! The library's nodes against values computed by hand, and batch normalisation from training to inference.
+//! Compares the library's nodes with values computed by hand, and tests batch normalisation from training to inference.
 
 mod support;
 
@@ -10,7 +10,7 @@ use rml::{
 };
 use support::{column, source};
 
-/// The outputs of node `main` in double precision over the cycles of its inputs `x`.
+/// The outputs of node `main` in double precision, for the values `x` of its input in all cycles.
 fn outputs(text: &str, x: &[f64]) -> Vec<Vec<Vec<f64>>> {
     let options = Options { node: Some("main".into()), precision: Precision::F64, ..Options::default() };
     let program = rml::compile(&source(text), &options).unwrap_or_else(|e| panic!("{e}"));
@@ -110,7 +110,7 @@ fn losses() {
     near(&flat(&out[4]), &[1.0 / 3.0]);
 }
 
-/// Each update of a parameter that begins with 1, its gradients being `x`.
+/// All updates of a parameter that starts at 1 and has the gradients `x`.
 fn updates(optimiser: &str, x: &[f64]) -> Vec<f64> {
     let text = format!(
         "import std.optimisers;\nimport std.schedules;\nnode main(x: num []) -> (o)\n  o = {optimiser};\n\
@@ -121,13 +121,13 @@ fn updates(optimiser: &str, x: &[f64]) -> Vec<f64> {
 
 #[test]
 fn optimisers() {
-    // A cycle without a gradient changes nothing.
+    // A cycle without a gradient changes no value.
     near(&updates("sgd(1.0, bp, clip_value(0.25, do))", &[0.1, 0.0, -2.0, 1.0]), &[1.0, 1.1, 1.1, 0.85]);
     near(
         &updates("sgd([1.0, 1.0], bp, clip_norm(0.5, [3.0 * do, 4.0 * do]))[0]", &[1.0, 0.05, -1.0, 1.0]),
         &[1.0, 1.3, 1.45, 1.15],
     );
-    // the mean of two gradients in a row
+    // the mean of two successive gradients
     let accumulated = "sgd(1.0, due, d);\n  due, d = accumulated(2, bp, do)";
     near(&updates(accumulated, &[1.0, 2.0, 0.0, 4.0, 6.0, 1.0]), &[1.0, 1.0, 2.5, 2.5, 2.5, 7.5]);
     near(&updates("frozen(1.0, bp, do)", &[1.0, 2.0, 3.0]), &[1.0; 3]);
@@ -138,7 +138,7 @@ fn optimisers() {
     }
     near(&updates("averaged(0.9, sgd(1.0, bp, do))", &[1.0, 2.0, 0.0, 1.0]), &expected);
     near(&updates("matrix_decay(0.5, ones([2, 3])) + matrix_decay(7.0, ones([2]))", &[1.0]), &[0.5]);
-    // by itself, a parameter is a group of one
+    // a single parameter is a group of one
     let alone = "sgd([1.0, 1.0], bp, clip_global(0.5, bp, [3.0 * do, 4.0 * do]))[0]";
     near(&updates(alone, &[1.0, 0.05, -1.0, 1.0]), &[1.0, 1.3, 1.45, 1.15]);
     let (mut o, mut square, mut expected) = (1.0_f64, 0.0_f64, Vec::new());
@@ -185,14 +185,14 @@ fn a_bidirectional_layer_sees_the_window_from_both_ends() {
     let text = text.replace("0 fby (cycle + 1) == 2", "cycle == 2");
     let [h, f, b] = &outputs(&text, &[0.5, -1.0, 2.0])[..] else { panic!("three outputs") };
     assert!(h.iter().all(|row| row.len() == 4) && f[0].len() == 2 && b[0].len() == 2);
-    // Weights are drawn by instance path, so that the parts are compared in what they may depend on.
+    // Weights are drawn by instance path, so the test compares only the dependence of each part on the inputs.
     let changed = &outputs(&text, &[0.5, -1.0, 3.0])[0];
     assert_eq!(h[0][..2], changed[0][..2], "forward: what comes later does not count");
     assert_ne!(h[0][2..], changed[0][2..], "backward: it does");
     assert_ne!(h[2][..2], changed[2][..2]);
 }
 
-/// The weights are softmax of the scores: with keys that do not differ, the mean of what exists.
+/// The weights are the softmax of the scores. If all keys are equal, the result is the mean of the present values.
 #[test]
 fn sliding_attention_ignores_what_is_not_there() {
     let text = "import std.attention;\nnode main(x: num [1]) -> (y)\n  y = sliding_attention(2, 1, 3, x);\n";
@@ -215,7 +215,7 @@ fn layer_normalisation() {
     near(&out[0], &[-0.5, 0.5, 0.0, 0.0]);
 }
 
-/// Rows that are equal attend to each other equally, and a row's answer does not depend on where it stands.
+/// Equal rows attend to each other equally, and the result of a row does not depend on its position.
 #[test]
 fn attention_among_rows_follows_their_order() {
     let text = "import std.attention;\nnode main(x: num [3, 2]) -> (y)\n  y = self_attention(4, 2, x);\n";
@@ -241,7 +241,7 @@ fn embeddings_and_convolutions_have_the_shapes_they_say() {
     assert_ne!(out[1], out[2], "two tables");
 }
 
-/// An expert that is not chosen does not run, so its memory stays.
+/// An expert that is not chosen does not run, so its memory does not change.
 #[test]
 fn memories_of_experts_advance_where_they_run() {
     let text = "import std.experts;\nnode main(x: num [1]) -> (y)\n  y = mixture_of_memories(1, 0.0, x);\n";
@@ -296,7 +296,7 @@ fn data(shape: &[usize]) -> Columns {
     columns
 }
 
-/// Moving averages after batches of that many rows.
+/// The moving averages after batches of `rows` rows.
 fn averages(rows: usize) -> [f64; 4] {
     let mut moving = [0.0, 0.0, 1.0, 1.0];
     for batch in X.chunks(2 * rows) {
@@ -339,7 +339,7 @@ fn roughly(found: &[f64], expected: &[f64]) {
     );
 }
 
-/// What inference should give for a row, from the states of a checkpoint.
+/// The expected inference result for a row, from the states of a checkpoint.
 fn expected(path: &Path, net: &str, x: [f64; 2]) -> f64 {
     let of = |name: &str| state(path, &format!("{net}_0.{name}"));
     let (moving, gamma, beta) = (
@@ -388,7 +388,7 @@ fn batch_normalisation_from_training_to_inference() {
     }
 }
 
-/// Several batches in one window move the averages once, to the mean of their statistics.
+/// Several batches in one window update the averages once, to the mean of their statistics.
 #[test]
 fn several_batches_in_a_window_move_the_averages_once() {
     let dir = tempfile::tempdir().unwrap();
@@ -420,7 +420,7 @@ fn batch_normalisation_resumes_bit_for_bit() {
     assert_eq!(std::fs::read(&whole).unwrap(), std::fs::read(&part).unwrap());
 }
 
-/// The gradient of what training computes, statistics of the batch included, against finite differences.
+/// Compares the gradient of the training computation, including the statistics of the batch, with finite differences.
 #[test]
 fn the_gradient_of_batch_normalisation() {
     let text = "import std.normalisation;\nnode diff_param(init, bp, do) -> (o)\n  o = init fby o;\n\

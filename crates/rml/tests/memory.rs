@@ -1,4 +1,5 @@
-//! The limit of memory as users of the library meet it. One test, since the limit is the process's.
+//! Tests the memory limit as users of the library see it. This file contains one test, because the limit applies to the
+//! process.
 
 use rml::{Columns, Feed, Options, RunOptions, Session, Source, codes, compile, memory};
 
@@ -28,7 +29,7 @@ fn a_limit_for_programs_of_ones_own() {
     assert!((15..=22).contains(&n), "{n} cycles of 400 kB");
     assert_eq!(error.code(), Some(codes::run::MEMORY_LIMIT));
     assert!(error.to_string().contains("cycles"), "{error}");
-    // What was computed stays, and the memory is free again with the session.
+    // The results are kept, and dropping the session frees the memory.
     assert!(memory::used() > before + (6 << 20));
     drop(session);
     assert_eq!(memory::used(), before);

@@ -1,4 +1,4 @@
-//! Losses for unbalanced classes and for pairs, and metrics over all windows, against formulas in this file.
+//! Compares losses for unbalanced classes and for pairs, and metrics over all windows, with formulas in this file.
 
 mod support;
 
@@ -7,7 +7,7 @@ use std::sync::Arc;
 use rml::{Columns, Data, Elements, Engine, InferOptions, Options, Precision, TestSplit, TrainOptions};
 use support::{Interrupter, column, source};
 
-/// Rows of three logits, and which class is right, in batches of four.
+/// Rows of three logits in batches of four. `LABELS` contains the correct classes.
 const LOGITS: [f64; 24] = [
     0.5, -1.0, 0.25, 2.0, 0.0, 1.0, -0.5, 0.75, 1.5, 0.5, 0.25, 0.125, 1.5, -1.0, 0.25, 2.0, 3.0, 1.0, 0.5,
     0.75, -1.5, 0.5, 0.25, 0.5,
@@ -33,7 +33,7 @@ fn outputs(text: &str) -> Vec<Vec<f64>> {
     rows.iter().filter_map(|row| row.nums("o")).collect()
 }
 
-/// The values of an output of node `main`, which has no inputs, in that many cycles.
+/// The values of an output of node `main`, which has no inputs, in `cycles` cycles.
 fn stepped(text: &str, cycles: usize) -> Vec<f64> {
     let text = format!("import std.losses;\nimport std.time;\nnode main() -> (o)\n{text}");
     let options = Options { node: Some("main".into()), precision: Precision::F64, ..Options::default() };
@@ -66,7 +66,7 @@ fn probabilities() -> Vec<Vec<f64>> {
     LOGITS.chunks(3).map(row).collect()
 }
 
-/// Something of the probabilities and the label of each row, its mean over the rows of each batch.
+/// The mean of `of` over the rows of each batch. Its arguments are the probabilities and the label of a row.
 fn means(of: impl Fn(&[f64], usize) -> f64) -> Vec<f64> {
     let rows = probabilities();
     let all: Vec<f64> = rows.iter().zip(LABELS).map(|(p, y)| of(p, usize::try_from(y).unwrap())).collect();
@@ -107,7 +107,7 @@ fn weights_of_another_number_of_classes_are_refused() {
     assert!(refused.contains("there is a weight for each class"), "{refused}");
 }
 
-/// Where rows are so sure that 1 - p is 0 in numbers, and where they are equal, losses and gradients stay finite.
+/// Losses and gradients stay finite for rows where 1 - p is computed as 0, and for rows of equal logits.
 #[test]
 fn losses_stay_finite() {
     for loss in [
@@ -156,7 +156,7 @@ fn losses_of_pairs() {
     near(&output("info_nce(0.5, x, x[::-1])"), &found);
 }
 
-/// The probability of a text is that of all ways to spell it, of which there are 27 here.
+/// The probability of a text is the sum over all ways to spell it; there are 27 in this test.
 #[test]
 fn ctc_sums_over_all_ways_to_spell_a_text() {
     let logits = [[0.5, -1.0, 0.25], [1.5, -1.0, 0.25], [0.1, 0.2, -0.3]];
@@ -190,7 +190,7 @@ fn ctc_sums_over_all_ways_to_spell_a_text() {
 
 #[test]
 fn metrics_over_all_rows_so_far() {
-    // Found: 0 0 2 0, then 0 1 1 0; of equal logits the first one is found.
+    // The found classes are 0 0 2 0, then 0 1 1 0; among equal logits, the first one is found.
     let counts =
         [[2.0, 0.0, 0.0, 0.0, 0.0, 1.0, 1.0, 0.0, 0.0], [2.0, 0.0, 0.0, 1.0, 1.0, 1.0, 2.0, 1.0, 0.0]];
     let of = |what: &str| output(&what.replace("counts", "confusion(3, argmax(x, -1), y, false)"));
@@ -253,7 +253,7 @@ fn rates_over_time() {
     near(&[0, 3, 4, 8, 12, 99].map(rate), &[0.5, 2.0, 2.0, 1.0, 0.0, 0.0]);
 }
 
-/// Each window has a guess and the class that is right. The parameter changes nothing.
+/// Each window has a guess and the correct class. The parameter has no effect.
 const GUESSES: &str = "
 import std.metrics;
 
@@ -290,7 +290,7 @@ fn data() -> Columns {
     columns
 }
 
-/// The macro F1 over some of the windows.
+/// The macro F1 score over some of the windows.
 fn expected(windows: impl Iterator<Item = usize> + Clone) -> f64 {
     let (guess, y) = guesses();
     let of = |class: i64| {
@@ -301,7 +301,7 @@ fn expected(windows: impl Iterator<Item = usize> + Clone) -> f64 {
     (of(0) + of(1) + of(2)) / 3.0
 }
 
-/// The area under the curve of class 1 over some of the windows.
+/// The area under the curve of class 1, over some of the windows.
 fn expected_area(windows: impl Iterator<Item = usize> + Clone) -> f64 {
     let (guess, y) = guesses();
     let (mut won, mut pairs) = (0.0, 0.0);
@@ -320,7 +320,7 @@ fn expected_area(windows: impl Iterator<Item = usize> + Clone) -> f64 {
     won / pairs
 }
 
-/// Batches differ in size, and windows come in another order in each epoch; the value over all is the same.
+/// Batches differ in size, and the order of windows differs in each epoch; the value over all windows is the same.
 #[test]
 fn a_metric_at_the_end_of_an_epoch_is_that_of_all_its_windows() {
     let folder = tempfile::tempdir().unwrap();
@@ -351,7 +351,7 @@ fn a_metric_at_the_end_of_an_epoch_is_that_of_all_its_windows() {
     }
 }
 
-/// Counts are states, so a training that is interrupted in an epoch continues to count.
+/// Counts are states, so a training that was interrupted within an epoch continues to count.
 #[test]
 fn a_metric_continues_in_a_resumed_epoch() {
     let folder = tempfile::tempdir().unwrap();

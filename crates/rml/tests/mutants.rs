@@ -1,5 +1,5 @@
-//! Damaged programs: whatever becomes of the tokens of the library and the examples, the facade answers with a result
-//! or with diagnostics, and does not panic.
+//! Damaged programs: for any change to the tokens of the library and the examples, the facade returns a result or
+//! diagnostics, and does not panic.
 
 use std::path::Path;
 use std::sync::LazyLock;
@@ -8,7 +8,7 @@ use rml::{Data, End, Feed, Options, Program, Session, Source, Stage, StaticValue
 use rml_testkit::Random;
 use rml_testkit::damage::damaged;
 
-/// The largest programs that are run, by the elements of all their variables.
+/// The largest programs that are run, by the total number of elements of their variables.
 const ELEMENTS: usize = 200_000;
 
 /// The texts of the library, of the examples and of the listings of the paper.
@@ -46,7 +46,7 @@ fn row(program: &Program, cycle: usize) -> Vec<(String, Feed)> {
     program.inputs().iter().map(of).collect()
 }
 
-/// Runs a few cycles, whatever comes of it; whether they ended well.
+/// Runs a few cycles; returns whether they succeeded.
 fn runs(program: &Program) -> bool {
     let mut session = Session::with_look_ahead(program, 64);
     for cycle in 0..4 {
@@ -58,7 +58,7 @@ fn runs(program: &Program) -> bool {
     session.finish(End::Closed).is_ok()
 }
 
-/// Takes a text through everything that the facade does with one; whether it was a program that ran.
+/// Calls all functions of the facade that accept a text; returns whether the text was a program that ran.
 fn try_out(text: &str) -> bool {
     let source = Source::text("mutant", text);
     let sizes = ["n", "d", "units", "classes", "batch"];
@@ -80,7 +80,7 @@ fn try_out(text: &str) -> bool {
     elements <= ELEMENTS && runs(&program)
 }
 
-/// `RML_MUTANTS=1000` tries more.
+/// The number of damaged programs; `RML_MUTANTS=1000` sets it to 1000.
 fn cases() -> usize {
     std::env::var("RML_MUTANTS").ok().and_then(|n| n.parse().ok()).unwrap_or(60)
 }
@@ -94,7 +94,7 @@ fn damaged_programs_never_panic() {
     }
 }
 
-/// What is tried out is more than the front end: without damage many programs run.
+/// The test reaches more than the front end: without damage, many programs run.
 #[test]
 fn undamaged_programs_run() {
     let ran = PROGRAMS.iter().filter(|text| try_out(text)).count();

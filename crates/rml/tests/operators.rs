@@ -1,9 +1,9 @@
-//! The examples of the operator table do what it says, and the adjoint of each prints as a program.
+//! The examples of the operator table give the stated results, and the adjoint of each prints as a program.
 
 use rml::ir::op::entries;
 use rml::{Cell, Columns, Data, Options, RunOptions, Source, Value, check, differentiate};
 
-/// The value of an expression that stands after the equations of a text.
+/// The value of an expression that follows the equations of a text.
 fn value(text: &str) -> Result<Value, String> {
     let (equations, expr) = text.rsplit_once("; ").unwrap_or(("", text));
     let equations = if equations.is_empty() { String::new() } else { format!("{equations};") };
@@ -43,7 +43,7 @@ fn examples_give_what_they_say() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-/// Programs whose only operator is the one named, with static arguments of every form.
+/// Programs that each use one operator, with static arguments of every form.
 const PROGRAMS: &[&str] = &[
     "x: num [3], i: int [4]) -> (o) o = gather(x, i)",
     "x: num [2, 3], i: int [4]) -> (o) o = gather(x, i, -1)",

@@ -1,4 +1,5 @@
-//! Training and inference by plan: what the simulator gives, up to the order of sums; its errors; its checkpoints.
+//! Training and inference by plan: the results of the simulator up to the order of sums, its errors, and its
+//! checkpoints.
 
 mod support;
 
@@ -51,7 +52,7 @@ fn each_engine_goes_on_from_a_checkpoint_of_the_other() {
         let rest = run(second, 4, Some(&path("half")), &path("rest"));
         same_epochs(&whole.epochs[2..], &rest.epochs);
     }
-    // The bits of a run by plan are those of one that was interrupted.
+    // A run by plan has the bits of an interrupted and resumed run.
     run(Engine::plan(), 4, None, &path("whole"));
     run(Engine::plan(), 2, None, &path("half"));
     run(Engine::plan(), 4, Some(&path("half")), &path("rest"));
@@ -66,7 +67,7 @@ fn each_engine_goes_on_from_a_checkpoint_of_the_other() {
     assert!(Checkpoint::read(&path("rest")).is_ok());
 }
 
-/// Counts the elements that were positive, and adds up a product that may not fit.
+/// Counts the positive elements, and adds up a product that may not fit.
 const COUNTING: &str = "
 node main(x: int []) -> (n, p)
   n = (0 fby n) + 1;
@@ -152,7 +153,7 @@ fn a_trace_by_plan_is_that_of_the_simulator_wherever_it_fails_or_ends() {
     }
 }
 
-/// A part of an operator's state that the loaded checkpoint has, and the program alone would never change.
+/// A state that the program never changes has the value of the loaded checkpoint.
 #[test]
 fn a_state_that_nothing_changes_is_that_of_the_checkpoint() {
     let text = "node main(x: num []) -> (o: num []) mean = 1.0 fby mean; o = x - mean;";

@@ -1,5 +1,5 @@
-//! Random streams: the same for the same seed, path and tick, whatever the windows, and on the backward path as on the
-//! forward one (DRAW-2 to DRAW-4).
+//! Random streams are the same for the same seed, path and tick, for any windows, and on the backward path as on the
+//! forward path (DRAW-2 to DRAW-4).
 
 use rml::{End, Feed, Options, Outputs, Program, Session, Source};
 
@@ -68,7 +68,7 @@ fn dropout_keeps_the_mean() {
     let ones = rml::Value::new(rml::Shape::new(&[4096]), rml::Data::F32(vec![1.0; 4096]));
     let row = session.step([("x", Feed::Value(ones))]).unwrap()[0].nums("o").unwrap();
     let dropped = row.iter().filter(|y| **y == 0.0).count() as f64 / 4096.0;
-    // Four standard deviations of a share of 4096.
+    // The tolerance is four standard deviations of a share of 4096 draws.
     assert!((dropped - 0.2).abs() < 4.0 * (0.2_f64 * 0.8 / 4096.0).sqrt(), "{dropped}");
     assert!(row.iter().all(|y| *y == 0.0 || (*y - 1.25).abs() < 1e-6));
     let mean = row.iter().sum::<f64>() / 4096.0;

@@ -1,5 +1,5 @@
-//! Random networks in training: by plan and by simulator the same losses, window after window, whatever the lengths of
-//! windows.
+//! Random networks in training: the plan and the simulator give the same losses, window after window, for any window
+//! lengths.
 
 #[path = "support/networks.rs"]
 mod networks;
@@ -10,7 +10,7 @@ use rml::{Columns, Elements, Engine, Options, Precision, RunOptions, codes};
 use rml_testkit::Random;
 use support::{column, source};
 
-/// How many networks, and how many windows each is trained over.
+/// The number of networks, and the number of training windows of each.
 const NETWORKS: usize = 24;
 const WINDOWS: usize = 100;
 
@@ -31,7 +31,7 @@ fn data(r: &mut Random) -> Columns {
     columns
 }
 
-/// The losses of all cycles; nothing if the engine declines.
+/// The losses of all cycles; `None` if the engine declines.
 fn losses(text: &str, data: &Columns, engine: Engine) -> Option<Vec<f64>> {
     let options = Options { node: Some("train".into()), precision: Precision::F64, ..Options::default() };
     let program = rml::compile(&source(text), &options).unwrap_or_else(|e| panic!("{e}\n{text}"));

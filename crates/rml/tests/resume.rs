@@ -1,5 +1,5 @@
-//! Checkpoints of all examples that train: each engine continues from those of the other one, and from its own bit by
-//! bit.
+//! Checkpoints of all examples that train: each engine continues from the checkpoints of the other engine, and bit by
+//! bit from its own.
 
 use std::path::{Path, PathBuf};
 

@@ -127,7 +127,7 @@ fn every_stage_can_be_dumped() {
         rml::ir::flat::verify(&flat).unwrap_or_else(|e| panic!("{}", e.join("\n")));
         assert_eq!(rml::ir::flat::print(&flat), *text);
     }
-    // Each pass has something to do, and only the last one draws.
+    // Each pass changes the program, and only the last one draws.
     for (before, after) in texts.iter().zip(&texts[1..]) {
         assert_ne!(before, after);
     }
@@ -187,7 +187,7 @@ fn a_stream_answers_each_cycle_with_the_bits_of_a_whole_run() {
         panic!("logits are numbers")
     };
     let rml::Elements::F32(x) = &data.columns["x"].elements else { panic!("inputs are numbers") };
-    // No labels: the loss is left out.
+    // The data has no labels, so the loss is not computed.
     let mut stream = Stream::new(&source(CLASSIFIER), &InferOptions::new(&path)).unwrap();
     for (n, row) in x.chunks(2).enumerate() {
         let end = n % 3 == 2;
@@ -219,7 +219,8 @@ fn a_stream_answers_each_cycle_with_the_bits_of_a_whole_run() {
     assert_eq!(code(stream.line(r#"{"x": [1, 2]}"#)), "missing-input");
 }
 
-/// Wherever a line is refused, all others are answered as without it: delays, look-ahead and draws stay where they are.
+/// After a refused line, all other lines have the same results as without this line: delays, look-ahead and draws do
+/// not change.
 #[test]
 fn a_refused_line_changes_no_answer() {
     let text = "
@@ -281,7 +282,7 @@ fn cells_that_wait_for_what_never_comes_are_warned_of() {
     assert!(ended.unwrap().warnings.is_empty());
 }
 
-/// What is asked to end does nothing more, and continues from there afterwards.
+/// A run that is interrupted stops, and can be continued afterwards.
 #[test]
 fn runs_and_inferences_end_when_they_are_asked_to() {
     let sum =

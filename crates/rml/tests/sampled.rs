@@ -1,5 +1,5 @@
-//! Layers with parameters on clocks that data decide, in windows: they are held over the window, updated once if the
-//! clock ticks in it at all, and learn the same by plan and by simulator.
+//! Layers with parameters on clocks that depend on data, in windows: the parameters do not change during the window,
+//! are updated once if the clock ticks in the window, and learn the same by plan and by simulator.
 
 mod support;
 
@@ -9,7 +9,8 @@ use support::{column, source};
 
 const WINDOWS: usize = 40;
 
-/// How a sequence becomes an answer: lines of a node that has `x` and `c`, and gives `o` where `c` holds.
+/// Ways to compute an answer from a sequence: lines of a node that has `x` and `c`, and returns `o` in the cycles in
+/// which `c` is true.
 const ANSWERS: &[(&str, &str)] = &[
     ("a layer", "h = gru(3, x) every c; o = dense(1, h when c);"),
     ("two layers", "h = gru(3, x) every c; o = dense(1, tanh(dense(4, h when c)));"),
@@ -94,7 +95,7 @@ fn layers_on_sampled_clocks_learn_the_same_by_plan_and_by_simulator() {
         let (text, data) = (network(answer, optimiser), data(&mut Random(i as u64)));
         let plan = losses(&text, &data, Engine::plan());
         let simulator = losses(&text, &data, Engine::simulator());
-        // As other backends run it.
+        // The plan also runs call by call, as on other backends.
         let cpu = rml::backend::open("cpu", &rml::backend::Options::default()).unwrap();
         let calls = losses(&text, &data, Engine::plan_on(cpu));
         assert!(plan.len() == simulator.len() && plan.iter().flatten().count() > 20, "{name}");

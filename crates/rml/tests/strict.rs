@@ -1,6 +1,6 @@
-//! Functions are strict, `and` and `or` among them; only `if` and `merge` choose. Whatever computes a program agrees on
-//! what is known: the program that is simplified and cut down to its outputs, the one with all its variables, and both
-//! in tensor functions.
+//! Functions are strict, including `and` and `or`; only `if` and `merge` choose. All ways to compute a program agree on
+//! the known values: the program simplified and reduced to its outputs, the program with all its variables, and both as
+//! tensor functions.
 
 mod support;
 
@@ -11,9 +11,9 @@ use rml_backend_cpu::Cpu;
 use support::source;
 
 /// Inputs `d` and `x`, the equations, and the row of `o` in closed and open traces of three cycles: `?` is not known,
-/// `_` absent.
+/// `_` is absent.
 const PROGRAMS: &[(&str, &str, &str)] = &[
-    // What waits for itself stays unknown beside whatever constant.
+    // A value that depends on itself stays unknown, with any constant as the other operand.
     ("v = false and v; o = if v then 1 else 2;", "? ? ?", "? ? ?"),
     ("v = v and false; o = if v then 1 else 2;", "? ? ?", "? ? ?"),
     ("v = true or v; o = if v then 1 else 2;", "? ? ?", "? ? ?"),
@@ -27,18 +27,18 @@ const PROGRAMS: &[(&str, &str, &str)] = &[
     ("v = true or v; o = merge v x (0 when not v);", "? ? ?", "? ? ?"),
     ("v = false and v; w = false fby v; o = to_int(w);", "0 ? ?", "0 ? ?"),
     ("v = false and v; o = count(x) every v;", "1 ? ?", "1 ? ?"),
-    // What waits for a later cycle waits for it beside whatever constant.
+    // A value that depends on a later cycle waits for it, with any constant as the other operand.
     ("o = to_int(false and (post d));", "0 0 ?", "0 0 ?"),
     ("o = to_int((post d) or true);", "1 1 ?", "1 1 ?"),
     ("v = false fby back (false and d); o = to_int(v);", "0 0 0", "0 0 ?"),
     ("v = d and (false fby back v); o = to_int(v);", "0 0 0", "? ? ?"),
     ("v = true or (false fby back v); o = to_int(v);", "1 1 1", "? ? ?"),
-    // A choice needs what it chooses only.
+    // A choice needs only the chosen value.
     ("v = false and v; o = if true then x else to_int(v);", "5 6 7", "5 6 7"),
     ("v = if true then true else v; o = to_int(v);", "1 1 1", "1 1 1"),
     ("v = if true then true else (false fby back v); o = to_int(v);", "1 1 1", "1 1 1"),
     ("c = true; v = false and v; o = merge c x (to_int(v) when not c);", "5 6 7", "5 6 7"),
-    // Constants that nothing waits for are taken as before.
+    // Constants are still simplified if no unknown value is involved.
     ("v = false and d; o = merge v (x when v) (0 when not v);", "0 0 0", "0 0 0"),
     ("v = false fby (false and v); o = if v then 1 else 2;", "2 2 2", "2 2 2"),
     ("o = x when (d or true);", "5 6 7", "5 6 7"),
@@ -79,7 +79,7 @@ fn all_ways_of_running_know_the_same() {
     }
 }
 
-/// `check` rejects what waits for itself in one cycle whatever constant stands beside it.
+/// `check` rejects a value that depends on itself within one cycle, with any constant as the other operand.
 #[test]
 fn the_analysis_is_strict_too() {
     let code = |equations: &str| {

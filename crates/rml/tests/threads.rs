@@ -1,4 +1,4 @@
-//! Any number of threads gives the bits of one, on both executors that share work among threads.
+//! Any number of threads gives the bits of one thread, on both executors that share work among threads.
 
 use std::path::Path;
 
@@ -30,7 +30,7 @@ node own(units, x: num [batch.., d]) -> (h_next: num [batch.., units])
   h = zeros([batch.., units]) fby h_next;
 ";
 
-/// Random numbers between -1 and 1, always the same ones.
+/// Random numbers between -1 and 1 that are the same in every run.
 fn numbers(n: usize) -> Vec<f32> {
     let mut state = 7_u64;
     let mut next = || {
@@ -44,7 +44,7 @@ fn column(shape: &[usize], elements: Elements) -> Column {
     Column { shape: Shape::new(shape), elements, present: None }
 }
 
-/// Two batches of `b` windows of `t` rows, and a smaller one, of inputs of that shape.
+/// Two batches of `b` windows of `t` rows, and a smaller batch, with inputs of shape `row`.
 fn data(b: usize, t: Option<usize>, row: &[usize]) -> Columns {
     let n = 2 * b + b.div_ceil(2);
     let shape: Vec<usize> = std::iter::once(n).chain(t).chain(row.iter().copied()).collect();
@@ -56,7 +56,7 @@ fn data(b: usize, t: Option<usize>, row: &[usize]) -> Columns {
     data
 }
 
-/// The checkpoint after two epochs with that engine.
+/// The checkpoint after two epochs on the given engine.
 fn trained(text: &str, data: &Columns, batch: usize, engine: Engine) -> Result<Vec<u8>, Error> {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("checkpoint");
@@ -116,13 +116,13 @@ node train(x: num [batch, 8, 8, 1], y: int [batch]) -> (loss: num [])
   logits, _ = diff_net(x, true, dlogits);
   loss, dlogits = diff_cross_entropy(logits, y, true, -0.05);
 ";
-    // With 33 rows there is work enough to share.
+    // 33 rows are enough work to share.
     for b in [1, 7, 33] {
         same_bits(&format!("{b} rows"), TEXT, &data(b, None, &[8, 8, 1]), b);
     }
 }
 
-/// An overflow in one row is found by whichever thread has it, and told as with one thread.
+/// An overflow in one row is found by any thread, and reported as with one thread.
 #[test]
 fn an_error_in_one_row_is_the_same_diagnostic() {
     let text = CLASSIFIER.replace("CELL", "counted(24, x)")

@@ -1,4 +1,4 @@
-//! Training: it learns, its bits depend on program, data and seed alone, and what stops it leaves a checkpoint.
+//! Training: it learns, its bits depend only on program, data and seed, and an interruption writes a checkpoint.
 
 mod support;
 
@@ -36,14 +36,14 @@ fn same_seed_same_bits() {
     assert_ne!(std::fs::read(&a).unwrap(), std::fs::read(&c).unwrap());
 }
 
-/// Interrupted in the middle of an epoch, after a short batch, and at an epoch's end.
+/// The run is interrupted in the middle of an epoch, after a short batch, and at the end of an epoch.
 #[test]
 fn a_resumed_run_is_the_unbroken_run() {
     let dir = tempfile::tempdir().unwrap();
     let text = with_momentum();
     let [whole, part] = ["whole", "part"].map(|n| dir.path().join(n));
-    // 19 windows to train on in batches of 4: five batches an epoch, the last one of 3. With windows of one to three
-    // cycles, six or seven.
+    // 19 windows are trained in batches of 4: five batches per epoch, the last one of 3. With windows of one to three
+    // cycles, there are six or seven.
     let mut ragged = data(23);
     let lengths = (0..23).map(|w| 1 + w * w % 3).collect();
     ragged.columns.insert("lengths".into(), column(&[23], Elements::Int(lengths)));
@@ -64,7 +64,7 @@ fn a_resumed_run_is_the_unbroken_run() {
     }
 }
 
-/// What is edited while it is trained waits for the next training: the short batch at the end of an epoch is compiled
+/// A file that is edited during the training has no effect on it: the short batch at the end of an epoch is compiled
 /// from the text that was read at the beginning.
 #[test]
 fn a_file_that_is_edited_meanwhile_changes_nothing() {
@@ -89,7 +89,7 @@ fn more_epochs_later_are_more_epochs_at_once() {
     let [whole, part] = ["whole", "part"].map(|n| dir.path().join(n));
     train(CLASSIFIER, &data(23), &options(&whole, 3));
     train(CLASSIFIER, &data(23), &options(&part, 1));
-    // Batch size, seed and split are taken from the checkpoint.
+    // Batch size, seed and split are read from the checkpoint.
     let rest = TrainOptions {
         epochs: 3,
         save: Some(part.clone()),
@@ -157,8 +157,8 @@ fn other_data_is_run_whole() {
     assert_eq!(code(rml::infer(&source(CLASSIFIER), &data(9), &test)), "no-test-split");
 }
 
-/// The last windows are tested, those before them are for validation, and neither is seen by training; inference and
-/// resumed runs agree.
+/// The last windows are for the test, and the windows before them for validation; training uses none of them. Inference
+/// and resumed runs agree on the split.
 #[test]
 fn the_last_windows_are_kept() {
     let dir = tempfile::tempdir().unwrap();
@@ -181,7 +181,7 @@ fn the_last_windows_are_kept() {
     assert_eq!(ran(Split::Validation), ((29..33).collect(), report.epochs[1].validation.clone()));
     assert_eq!(ran(Split::Auto), ((33..40).collect(), report.epochs[1].test.clone()));
 
-    // Other values in what is kept change no bit of what is learned.
+    // Other values in the windows for validation and test change no bit of the training.
     let mut changed = data(40);
     for column in changed.columns.values_mut() {
         let size = column.elements.len() / 40;
@@ -227,7 +227,7 @@ fn a_run_cannot_go_on_under_other_conditions() {
     assert!(attempt(&data(20), TrainOptions { batch: None, set: set(4), ..resume.clone() }).is_ok());
     for (options, values) in [
         (TrainOptions { seed: Some(4), ..resume.clone() }, "expected 3, found 4"),
-        // What is the default for a new run is no less given here.
+        // A value that is the default of a new run is still compared if it is given here.
         (TrainOptions { seed: Some(0), ..resume.clone() }, "expected 3, found 0"),
         (TrainOptions { batch: Some(5), ..resume.clone() }, "expected 4, found 5"),
         (TrainOptions { batch: None, set: set(5), ..resume.clone() }, "expected 4, found 5"),
@@ -276,7 +276,7 @@ fn a_checkpoint_of_another_program_is_named_in_full() {
     assert!(text.contains(line), "{text}");
 }
 
-/// Neither the batch size nor the number of windows of the other run hides what is wrong.
+/// The error is reported for any batch size and number of windows of the other run.
 #[test]
 fn a_checkpoint_of_another_program_is_called_that() {
     let dir = tempfile::tempdir().unwrap();

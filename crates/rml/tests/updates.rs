@@ -1,4 +1,4 @@
-//! What `docs/language/gradients.md` says about derived nodes and of the updates of parameters.
+//! Tests the rules of `docs/language/gradients.md` for derived nodes and for the updates of parameters.
 
 mod support;
 
@@ -48,7 +48,8 @@ fn an_initial_value_may_be_a_formal() {
     assert!(found.params.keys().any(|key| key == "scale_0.factor"), "{:?}", found.params.keys());
 }
 
-/// Nothing computes a gradient past the initial value of a parameter, so no way of running takes a stream there.
+/// No gradient is computed through the initial value of a parameter, so no way to run a program accepts a stream as the
+/// initial value.
 #[test]
 fn an_initial_value_is_no_stream() {
     let inputs = Columns::parse(br#"{"a": [3.0, 5.0, 7.0]}"#, Format::Json, "inputs").expect("a table");
@@ -87,7 +88,7 @@ fn an_initial_value_is_no_stream() {
             "{body}"
         );
     }
-    // A node for others may begin a parameter with what its callers give.
+    // A node for use by other nodes may take the initial value of a parameter from its callers.
     let library = source(
         "node scaled(k, x) -> (o) o = param(k) * x;\nnode shifted(k: num [], x) -> (o) o = param(k) + x;\n",
     );
@@ -96,7 +97,7 @@ fn an_initial_value_is_no_stream() {
     for node in ["scaled", "shifted"] {
         rml::differentiate(&library, &Options::default(), node).unwrap_or_else(|e| panic!("{e}"));
     }
-    // The only node of a text runs, and takes what has a type from data.
+    // The only node of a text can run; it reads its typed inputs from data.
     let alone = source("node shifted(k: num [], x) -> (o) o = param(k) + x;\n");
     assert_eq!(code(rml::differentiate(&alone, &Options::default(), "shifted")), "initial-value");
 }
@@ -111,7 +112,7 @@ fn a_parameter_that_begins_with_draws_of_each_cycle_is_told_how_to_draw_once() {
     }
 }
 
-/// Six cycles in windows of two; in the second window nothing is trained.
+/// Six cycles in windows of two; the second window has no gradient.
 #[test]
 fn a_window_without_gradients_leaves_no_trace() {
     let run = |optimiser: &str, inputs: &str| {

@@ -1,11 +1,11 @@
-//! Families of programs of any size, each of which asks much of some stage.
+//! Families of programs of any size. Each family is expensive for some stage of the compiler.
 
 use std::fmt::Write;
 
 /// Programs of one kind.
 pub(crate) struct Family {
     pub(crate) name: &'static str,
-    /// The size at which it has about 160,000 equations.
+    /// The size at which a program has about 160,000 equations.
     pub(crate) size: usize,
     pub(crate) text: fn(usize) -> String,
 }
@@ -19,7 +19,7 @@ pub(crate) const ALL: &[Family] = families! {
     instances 32_000 windows 17_700 calls 40_000 inputs 160_000 scalars 1_610 training 1_750
 };
 
-/// `main`, from the lines of its body; its output is `y`.
+/// The node `main` with the given lines as its body; its output is `y`.
 fn main(inputs: &str, lines: impl Iterator<Item = String>, y: &str) -> String {
     format!("node main({inputs}) -> (y: num [])\n{}  y = {y};\n", lines.collect::<String>())
 }
@@ -40,14 +40,14 @@ fn constants(n: usize) -> String {
     )
 }
 
-/// States that have nothing to do with each other.
+/// Independent states.
 fn states(n: usize) -> String {
     let states = (1..n)
         .map(|i| format!("  s{i} = (0.0 fby s{i}) * 0.{} + x;\n  t{i} = t{} + s{i};\n", i % 9 + 1, i - 1));
     main("x: num []", ["  t0 = x;\n".to_owned()].into_iter().chain(states), &format!("t{}", n - 1))
 }
 
-/// A line of delays with a sum over it, which is fed back.
+/// A chain of delays, whose sum is fed back.
 fn filter(n: usize) -> String {
     let taps =
         (1..n).map(|i| format!("  d{i} = 0.0 fby d{};\n  t{i} = t{} + {}.25 * d{i};\n", i - 1, i - 1, i % 7));
@@ -62,14 +62,14 @@ fn deep(n: usize) -> String {
     main("x: num []", ["  e0 = x;\n".to_owned()].into_iter().chain(lines), &format!("e{}", n - 1))
 }
 
-/// Operators beside each other, and a tree of sums.
+/// Many independent operators, and a tree of sums.
 fn wide(n: usize) -> String {
     let terms = (n..2 * n).map(|i| format!("  w{i} = x * {i}.5 + z;\n"));
     let sums = (1..n).map(|i| format!("  w{i} = w{} + w{};\n", 2 * i, 2 * i + 1));
     main("x: num [], z: num []", terms.chain(sums), "w1")
 }
 
-/// Conditions that depend on each other, samplings and merges.
+/// Conditions that depend on each other, with samplings and merges.
 fn clocks(n: usize) -> String {
     let lines = (1..n).map(|i| {
         let before = i - 1;
@@ -82,7 +82,7 @@ fn clocks(n: usize) -> String {
     main("x: num []", ["  e0 = x;\n  t0 = x;\n".to_owned()].into_iter().chain(lines), &format!("t{}", n - 1))
 }
 
-/// States on clocks of their own.
+/// States, each on a separate clock.
 fn sampled(n: usize) -> String {
     let lines = (1..n).map(|i| {
         format!(
@@ -94,7 +94,7 @@ fn sampled(n: usize) -> String {
     main("x: num []", ["  t0 = x;\n".to_owned()].into_iter().chain(lines), &format!("t{}", n - 1))
 }
 
-/// A line of delayed conditions.
+/// A chain of delayed conditions.
 fn flags(n: usize) -> String {
     let lines = (1..n).map(|i| {
         format!("  d{i} = false fby d{};\n  t{i} = if d{i} then t{} else t{} + 1.0;\n", i - 1, i - 1, i - 1)
@@ -109,7 +109,7 @@ fn flags(n: usize) -> String {
 const CELL: &str =
     "node cell(x: num []) -> (y: num [])\n  a = param(0.5);\n  s = 0.0 fby y;\n  y = tanh(a * s + x);\n\n";
 
-/// A call after the other, in a body whose result is the last one.
+/// Calls, one after the other, in a body whose result is that of the last call.
 fn chain(n: usize, call: &str) -> (String, String) {
     let mut lines = "  e0 = x;\n".to_owned();
     for i in 1..n {

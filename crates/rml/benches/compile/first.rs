@@ -1,4 +1,4 @@
-//! From the text of a training program to its first window.
+//! Measures the time from the text of a training program to the end of its first window.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -22,7 +22,7 @@ node train(x: num [batch, 8], end: bool [], y: int [batch] when end) -> (loss: n
   loss, dlogits = diff_cross_entropy(logits, y, true, -0.05);
 ";
 
-/// When training begins, and when its first and its second window are done.
+/// The times at which training begins, and at which its first and second windows are done.
 struct Times {
     begin: Instant,
     ready: Duration,
@@ -43,7 +43,7 @@ impl Observer for Times {
     }
 }
 
-/// Prints a line for each length of a window.
+/// Prints a line for each window length.
 pub(crate) fn first(lengths: &[usize]) {
     println!(
         "\n{:<28} {:>12} {:>14} {:>14}",

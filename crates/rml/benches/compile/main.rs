@@ -1,13 +1,14 @@
-//! How long compilation takes, by the size of the program: from text to what `rml check` says, with clocks, facts, plan
-//! and proof.
+//! Measures the compile time by the size of the program: from the text to the report of `rml check`, with clocks,
+//! facts, plan and proof.
 //!
-//! `cargo bench -p rml --bench compile` takes each family of programs at its largest size, a half of it, a quarter, and
-//! so on down to [`SMALLEST`], so that one size is close to every limit that some stage has. It prints a line for each:
-//! its equations at the largest size, the seconds at a quarter of that, at half of it and at all of it, the exponent by
-//! which the last two grow (1 is linear, 2 quadratic), and where an equation takes longest: the microseconds, how many
-//! times that of the largest size, and the equations there. That is far above 1 where something grows faster up to a
-//! limit. `-- FAMILY:N` takes one family at another size, `-- first` none. The last lines are the time from source to
-//! the first window that an LSTM of two layers is trained by.
+//! `cargo bench -p rml --bench compile` measures each family of programs at its largest size, a half of it, a quarter,
+//! and so on down to [`SMALLEST`]. So one size is close to every limit that a stage has. The program prints a line for
+//! each family: the equations at the largest size; the seconds at a quarter of this size, at half of it and at all of
+//! it; the exponent of the growth between the last two (1 is linear, 2 quadratic); and the size at which an equation
+//! takes the most time: the microseconds, the ratio to the largest size, and the number of equations. The ratio is far
+//! above 1 if the time grows faster than linearly up to some limit. `-- FAMILY:N` measures one family at another size,
+//! `-- first` no family. The last lines are the time from the source to the end of the first training window of an LSTM
+//! of two layers.
 #![allow(clippy::print_stdout, clippy::print_stderr, missing_docs, reason = "the table is the result")]
 
 mod families;
@@ -17,11 +18,11 @@ use std::time::Instant;
 
 use rml::{Options, PlanShape, Source, check_report};
 
-/// The fewest equations that are measured: below, what each program takes counts more.
+/// The smallest number of equations that is measured; in smaller programs, the fixed costs dominate.
 const SMALLEST: usize = 400;
 
 fn main() {
-    // The test runner calls benches with `--test`: then small programs are enough.
+    // The test runner passes `--test` to benches; small programs are then sufficient.
     let short = std::env::args().any(|a| a == "--test");
     let asked: Vec<String> = std::env::args().skip(1).filter(|a| !a.starts_with("--")).collect();
     println!(
@@ -58,7 +59,7 @@ fn line(family: &families::Family, n: usize) {
     );
 }
 
-/// The equations of a program before what nothing needs is dropped, and the least of three times.
+/// The number of equations of a program before unused ones are removed, and the shortest of three times in seconds.
 fn seconds(text: &str) -> (usize, f64) {
     let source = Source::text("bench.rml", text);
     let mut least = f64::INFINITY;

@@ -6,7 +6,7 @@ use crate::training::Training;
 use crate::turns::Turns;
 use crate::{Setting, done};
 
-/// A step for that family in that size.
+/// Measures a step of the family at the given size.
 pub(crate) fn breadth(name: &str, size: &str, turns: Turns, setting: &Setting, share: Option<&Share>) {
     let family = done(Family::read(name));
     let (made, warm) = (done(family.made(size)), family.warm(size));

@@ -1,5 +1,5 @@
-//! Families of models: each is a folder of `benches/breadth` with a program, the same mathematics in JAX and PyTorch,
-//! and a table that says which data it takes, in which sizes.
+//! Families of models. Each is a folder of `benches/breadth` with a program, the same computation in JAX and PyTorch,
+//! and a table of its data and sizes.
 
 use std::path::{Path, PathBuf};
 
@@ -12,10 +12,10 @@ pub(crate) struct Family {
     table: Value,
 }
 
-/// A column of the data of one step: its name, the shape of all its values, and these.
+/// A column of the data of one step: its name, its shape and its values.
 pub(crate) struct Made {
     pub(crate) name: String,
-    /// Whether the first dimension is that of stacked windows.
+    /// Whether the first dimension counts stacked windows.
     stacked: bool,
     dims: Vec<usize>,
     pub(crate) values: Vec<f32>,
@@ -38,12 +38,12 @@ impl Family {
         Ok(Self { folder, table })
     }
 
-    /// Its program.
+    /// The program of the family.
     pub(crate) fn source(&self) -> Source {
         Source::file(self.folder.join("program.rml"))
     }
 
-    /// The name of its smallest size: `small`, else the first.
+    /// The name of the smallest size: `small` if it exists, otherwise the first.
     #[allow(dead_code, reason = "the benchmark is told a size")]
     pub(crate) fn smallest(&self) -> String {
         let mut names = self.table["sizes"].as_object().into_iter().flat_map(|sizes| sizes.keys());
@@ -51,7 +51,7 @@ impl Family {
         small.or_else(|| names.next()).cloned().unwrap_or_default()
     }
 
-    /// A number of a size, or of all sizes.
+    /// A number from the table, for one size or for all sizes.
     fn number(&self, size: &str, name: &str) -> Option<&Value> {
         self.table["sizes"][size].get(name).or_else(|| self.table.get(name))
     }
@@ -61,18 +61,18 @@ impl Family {
         found.map(|n| n as usize).ok_or_else(|| format!("the size `{size}` has no integer `{name}`"))
     }
 
-    /// How many windows are stacked, where the program stacks them.
+    /// The number of stacked windows, if the program stacks windows.
     pub(crate) fn batch(&self, size: &str) -> Option<usize> {
         self.integer(size, "batch").ok()
     }
 
-    /// The steps before the first turn.
+    /// The number of steps before the first turn.
     #[allow(dead_code, reason = "the test takes one step")]
     pub(crate) fn warm(&self, size: &str) -> usize {
         self.integer(size, "warm").unwrap_or(8)
     }
 
-    /// What the command line would `--set`.
+    /// The static parameters that `--set` would set on the command line.
     pub(crate) fn set(&self, size: &str) -> Result<Vec<(String, StaticValue)>, String> {
         let names = self.table["set"].as_array().into_iter().flatten().filter_map(Value::as_str);
         let value = |name: &str| {
@@ -115,7 +115,7 @@ impl Family {
     }
 }
 
-/// Numbers from 0 to below 1.
+/// Numbers from 0 (included) to 1 (excluded).
 fn draws(state: &mut u64, n: usize) -> impl Iterator<Item = f32> {
     (0..n).map(|_| {
         *state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
@@ -123,7 +123,7 @@ fn draws(state: &mut u64, n: usize) -> impl Iterator<Item = f32> {
     })
 }
 
-/// The data of that many steps, all alike.
+/// The data of `steps` steps, which are all equal.
 pub(crate) fn columns(made: &[Made], steps: usize) -> Columns {
     let mut columns = Columns::default();
     for column in made {

@@ -1,4 +1,4 @@
-//! Single kernels, and the compiler: what a step of `cargo xtask bench` is where no network is run.
+//! Jobs of `cargo xtask bench` that run no network: single kernels, and the compiler.
 
 use std::hint::black_box;
 use std::time::Instant;
@@ -9,7 +9,7 @@ use rml_kernels::{Matrix, MatrixMut, Packed, Unary, product_packed, unary};
 use crate::training::{chain, numbers};
 use crate::turns::Turns;
 
-/// A product of matrices, the right one packed.
+/// A product of matrices whose right operand is packed.
 pub(crate) fn product([m, k, n]: [usize; 3], mut turns: Turns) {
     let (a, b, mut c) = (numbers(m * k), numbers(k * n), vec![0.0; m * n]);
     let packed = Packed::new(Matrix::new(k, n, &b));
@@ -30,7 +30,7 @@ pub(crate) fn function(n: usize, mut turns: Turns) {
     });
 }
 
-/// From text to plan, for a recurrence of `n` numbers and its gradient.
+/// Compiles a recurrence of `n` numbers and its gradient, from text to plan.
 pub(crate) fn compile(n: usize, mut turns: Turns) {
     let source = Source::text("bench.rml", chain(n));
     turns.all(None, || {

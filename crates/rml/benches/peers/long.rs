@@ -1,4 +1,4 @@
-//! Long runs, whose memory must not grow.
+//! Long runs, in which memory must not grow.
 
 use rml::{
     Column, Columns, Elements, Engine, Evaluate, Options, Shape, Source, Stepper, TestSplit, TrainOptions,
@@ -17,15 +17,15 @@ node train(x: num [], end: bool [], y: num [] when end) -> (loss: num [] when en
 
 const CYCLES: usize = 5;
 
-/// The bytes of the process that are in memory, where the system says so.
+/// The resident bytes of the process, if the system reports them.
 fn resident() -> Option<usize> {
     let text = std::fs::read_to_string("/proc/self/statm").ok()?;
     let pages: usize = text.split_whitespace().nth(1)?.parse().ok()?;
     Some(pages * 4096)
 }
 
-/// Does something a tenth as often first, so that whatever is kept is present, and then as often as said; the memory
-/// between must not grow by more than what the system moves about.
+/// Calls `run` for a tenth of `times` first to allocate everything that is kept, and then for `times`. During the
+/// second call, memory must not grow by more than `SLACK`.
 fn constant(
     what: &str,
     times: usize,
@@ -89,7 +89,7 @@ pub(crate) fn run(steps: usize, windows: usize) -> Result<(), rml::Error> {
     })
 }
 
-/// Windows of data, an epoch.
+/// The number of windows of data, which are one epoch.
 const WINDOWS: usize = 1000;
 
 fn data() -> Columns {

@@ -13,7 +13,7 @@ import std.learning;
 node main(x: num [1, D]) -> (y: num [K, D]) y = replayed(N, K, x);
 ";
 
-/// How many rows there are to add; they are taken again and again.
+/// The number of rows to add; the job uses them repeatedly.
 const ROWS: usize = 4096;
 
 pub(crate) fn replay([n, d, k]: [usize; 3], mut turns: Turns) -> Result<(), rml::Error> {

@@ -18,7 +18,7 @@ node train(x: num [D], end: bool [], y: num [4]) -> (loss: num [])
 node main(x: num [D]) -> (y: num [4]) y = net(x);
 ";
 
-/// How many vectors there are; the stream takes them again and again.
+/// The number of vectors; the stream uses them repeatedly.
 const VECTORS: usize = 4096;
 
 pub(crate) fn stream(d: usize, h: usize, mut turns: Turns, share: Option<&Share>) -> Result<(), rml::Error> {
@@ -51,7 +51,8 @@ pub(crate) fn stream(d: usize, h: usize, mut turns: Turns, share: Option<&Share>
     Ok(())
 }
 
-/// Writes the initial parameters: as a checkpoint, and one after the other for a program that reads nothing else.
+/// Writes the initial parameters as a checkpoint, and also as a plain sequence of numbers for a program that can read
+/// only this form.
 fn save(source: &Source, d: usize, share: &Share) -> Result<(), rml::Error> {
     let mut data = Columns::default();
     data.columns.insert("x".into(), column(&[1, 1, d], rml::Elements::F32(vec![0.0; d])));

@@ -1,4 +1,4 @@
-//! Jobs that train: a step is a batch.
+//! Training jobs, whose step is a batch.
 
 use std::fmt::Write;
 use std::path::Path;
@@ -20,18 +20,18 @@ struct Clock {
     turns: Turns,
     stop: Arc<AtomicBool>,
     last: Option<Instant>,
-    /// Steps before the first turn, whose mean loss is said: the first epoch.
+    /// The number of steps before the first turn.
     warm: usize,
     seen: usize,
     loss: Option<f64>,
-    /// What the loss is called.
+    /// The name of the loss.
     metric: &'static str,
-    /// Whether a step is a report, however often progress is reported meanwhile.
+    /// Whether a step is an epoch instead of a batch.
     whole: bool,
 }
 
 impl Clock {
-    /// A step is done, with those metrics.
+    /// Counts a completed step with its metrics.
     fn tick(&mut self, metrics: &Metrics) {
         let now = Instant::now();
         self.seen += 1;
@@ -69,13 +69,13 @@ impl Observer for Clock {
     }
 }
 
-/// A program to be trained.
+/// A program to train.
 pub(crate) struct Training {
     pub(crate) source: Source,
     pub(crate) data: Columns,
     pub(crate) batch: Option<usize>,
     pub(crate) set: Vec<(String, StaticValue)>,
-    /// Of a node that makes its data itself: how many windows are one step.
+    /// For a node that generates its own data, the number of windows per step.
     pub(crate) report: Option<u64>,
     pub(crate) warm: usize,
     pub(crate) metric: &'static str,
@@ -116,7 +116,7 @@ impl Training {
         done(rml::train(&self.source, &self.data, &options, &mut clock));
     }
 
-    /// The initial parameters, in a checkpoint.
+    /// Writes the initial parameters to a checkpoint.
     pub(crate) fn save(&self, setting: &Setting, path: &Path) {
         let options = TrainOptions {
             epochs: 0,
@@ -148,7 +148,7 @@ pub(crate) fn column(shape: &[usize], elements: Elements) -> Column {
     Column { shape: Shape::new(shape), elements, present: None }
 }
 
-/// The cells by name, and the program that trains them.
+/// The cells by name, and their training programs.
 const CELLS: [(&str, &str); 6] = [
     ("lstm", include_str!("train.rml")),
     ("gru", include_str!("train.rml")),
@@ -158,8 +158,9 @@ const CELLS: [(&str, &str); 6] = [
     ("bi_lstm", include_str!("tag.rml")),
 ];
 
-/// A step of gradient descent for a network of `h` units of that cell, which tells ten classes apart in `b` sequences
-/// of `t` vectors of `d` numbers. All batches are alike, so that others need only one. False if there is no such cell.
+/// A step of gradient descent for a network of `h` units of the given cell, which classifies `b` sequences of `t`
+/// vectors of `d` numbers into ten classes. All batches are equal, so other tools need only one. Returns `false` if the
+/// cell does not exist.
 pub(crate) fn cell(
     name: &str,
     [b, t, d, h]: [usize; 4],
@@ -168,7 +169,7 @@ pub(crate) fn cell(
     share: Option<&Share>,
 ) -> bool {
     let Some((_, text)) = CELLS.iter().find(|(n, _)| *n == name) else { return false };
-    // As `peers.py` counts them.
+    // The same numbers as in `peers.py`.
     let warm = if b * t * h > 2_000_000 { 2 } else { 8 };
     let labels = if name == "bi_lstm" { b * t } else { b };
     let (x, y) = (numbers(b * t * d), (0..labels).map(|i| (i % 10) as i64).collect::<Vec<_>>());
@@ -188,7 +189,7 @@ pub(crate) fn cell(
     true
 }
 
-/// A step of gradient descent for a network of two convolutions, on `b` images.
+/// A step of gradient descent for a network with two convolutions, on `b` images.
 pub(crate) fn conv(b: usize, turns: Turns, setting: &Setting) {
     const STEPS: usize = 8;
     const SIDE: usize = 28;
@@ -222,7 +223,7 @@ pub(crate) fn nested([b, s, t, h]: [usize; 4], turns: Turns, setting: &Setting) 
         .run(turns, setting);
 }
 
-/// A recurrence of `n` numbers as text, each in equations of its own, and its training.
+/// The text of a recurrence of `n` numbers with separate equations for each number, and of its training.
 pub(crate) fn chain(n: usize) -> String {
     let mut text = format!("node chain(u: num []) -> (s{}: num [])\n", n - 1);
     for i in 0..n {
@@ -261,7 +262,7 @@ pub(crate) fn scalars(n: usize, t: usize, turns: Turns, setting: &Setting, share
     training.run(turns, setting);
 }
 
-/// An actor-critic that balances poles on 16 carts, a hundred updates a step.
+/// An actor-critic that balances the poles of 16 carts; one step is a hundred updates.
 pub(crate) fn cartpole(turns: Turns, setting: &Setting) {
     let source = Source::text("cartpole.rml", include_str!("../../../../examples/cartpole.rml"));
     let (data, report) = (Columns::default(), Some(100));
@@ -270,7 +271,8 @@ pub(crate) fn cartpole(turns: Turns, setting: &Setting) {
     training.run(turns, setting);
 }
 
-/// Trains on handwritten digits until 0.95 of the test images are told apart, and says after how many epochs.
+/// Trains on handwritten digits until 0.95 of the test images are classified correctly, and prints the number of
+/// epochs.
 pub(crate) fn digits(seed: usize, setting: &Setting) {
     struct Goal(Arc<AtomicBool>);
     impl Observer for Goal {

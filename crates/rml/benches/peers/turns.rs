@@ -1,16 +1,16 @@
-//! When a job is measured. A job is a step that is done again and again; the steps of a turn are measured.
+//! The times at which a job is measured. A job repeats a step; only the steps in a turn are measured.
 //!
-//! By itself a process takes one turn of a second and a half. With `--turns` it says when it is ready, takes a turn for
-//! each line of its standard input (`seconds S` or `steps N`), and ends where the input does, or at another line, so
-//! that programs can be measured in turns.
+//! By default, a process takes one turn of 1.5 seconds. With `--turns`, it reports when it is ready, takes a turn for
+//! each line of its standard input (`seconds S` or `steps N`), and ends at the end of the input or at any other line.
+//! So several programs can be measured alternately.
 
 use std::io::BufRead;
 use std::time::{Duration, Instant};
 
-/// Steps before the first turn, where they are short.
+/// The maximum number of steps before the first turn.
 pub(crate) const WARM: usize = 5;
 
-/// How long a turn is.
+/// The length of a turn.
 #[derive(Clone, Copy)]
 enum Length {
     Time(Duration),
@@ -24,10 +24,10 @@ pub(crate) struct Turns {
     length: Length,
     begin: Instant,
     times: Vec<Duration>,
-    /// Steps of the turn whose time is not known.
+    /// The number of steps of the turn whose time is not known.
     untimed: usize,
     memory: Option<usize>,
-    /// Nanoseconds on processors before the turn.
+    /// The nanoseconds of processor time before the turn.
     processor: Option<u64>,
 }
 
@@ -45,7 +45,7 @@ impl Turns {
         }
     }
 
-    /// Says that the job is ready, what its loss was, and waits for the first turn. False where there is none.
+    /// Reports that the job is ready, and its loss, and waits for the first turn. Returns `false` if there is none.
     pub(crate) fn ready(&mut self, loss: Option<f64>) -> bool {
         let loss = loss.map_or("null".to_owned(), |l| l.to_string());
         println!(
@@ -56,7 +56,7 @@ impl Turns {
         self.next()
     }
 
-    /// Another step took that long. False where that was the last one.
+    /// Counts a step with its time. Returns `false` after the last step.
     pub(crate) fn step(&mut self, time: Duration) -> bool {
         self.times.push(time);
         let over = match self.length {
@@ -70,12 +70,12 @@ impl Turns {
         self.asked && self.next()
     }
 
-    /// Another step, which began with an epoch, whose start is not told.
+    /// Counts a step whose time is not known, because it is the first of an epoch.
     pub(crate) fn untimed(&mut self) {
         self.untimed += 1;
     }
 
-    /// Does all turns of a step.
+    /// Repeats a step in all turns.
     pub(crate) fn all(&mut self, loss: Option<f64>, mut step: impl FnMut() -> Duration) {
         let begin = Instant::now();
         for _ in 0..WARM {
@@ -135,14 +135,14 @@ fn json(n: Option<impl ToString>) -> String {
     n.map_or("null".to_owned(), |n| n.to_string())
 }
 
-/// The most bytes of the process that were in memory at a time, where the system says so.
+/// The maximum number of bytes of the process in memory, if the system reports it.
 fn peak_memory() -> Option<usize> {
     let text = std::fs::read_to_string("/proc/self/status").ok()?;
     let line = text.lines().find(|l| l.starts_with("VmHWM:"))?;
     line.split_whitespace().nth(1)?.parse::<usize>().ok().map(|kib| kib << 10)
 }
 
-/// How long the threads of the process were on processors, where the system says so.
+/// The processor time of the threads of the process, if the system reports it.
 fn on_processors() -> Option<u64> {
     let nanoseconds = |folder: std::fs::DirEntry| {
         let text = std::fs::read_to_string(folder.path().join("schedstat")).ok()?;

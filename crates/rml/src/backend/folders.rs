@@ -1,16 +1,16 @@
-//! The folders of backends, and of what they compile.
+//! The folders of backends and of the programs that they compile.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
 
 use crate::cache;
 
-/// A variable of the environment; an empty one counts as absent.
+/// The value of an environment variable; an empty one counts as absent.
 pub(super) fn variable(name: &str) -> Option<OsString> {
     std::env::var_os(name).filter(|value| !value.is_empty())
 }
 
-/// Where that backend keeps what it compiles.
+/// The folder in which a backend stores the programs that it compiles.
 pub(super) fn programs(name: &str) -> Option<PathBuf> {
     programs_from(name, &variable)
 }
@@ -23,7 +23,7 @@ fn programs_from(name: &str, variable: &dyn Fn(&str) -> Option<OsString>) -> Opt
     }
 }
 
-/// Where backends are installed, from those environment variables.
+/// The folder in which backends are installed, from the values of environment variables.
 pub(super) fn folder(variable: &dyn Fn(&str) -> Option<OsString>) -> Option<PathBuf> {
     variable("RML_BACKENDS").map(PathBuf::from).or_else(|| cache::folder(variable))
 }

@@ -1,4 +1,4 @@
-//! The libraries of backends: where they are installed, each opened once.
+//! The installed libraries of backends; each is opened once.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -10,7 +10,7 @@ use rml_base::codes::backend as codes;
 
 use super::folders::{folder, variable};
 
-/// The library of that backend.
+/// The library of a backend.
 pub(super) fn library(name: &str) -> Result<Arc<Library>, Diagnostic> {
     static OPEN: Mutex<BTreeMap<PathBuf, Arc<Library>>> = Mutex::new(BTreeMap::new());
     let Some(folder) = folder(&variable) else {

@@ -1,5 +1,6 @@
-//! Windows that do not fit in memory run in segments, with the bits of windows that run as a whole: where there is
-//! nearly enough memory, stored ones, else such as are computed again. One test, since the limit is the process's.
+//! Windows that do not fit in memory run in segments, and have the bits of windows that run as a whole. The segments
+//! are stored if there is nearly enough memory, and otherwise computed again. This file contains one test, because the
+//! limit applies to the process.
 
 #[path = "../stepper/ffi.rs"]
 #[allow(dead_code, reason = "it counts calls, too")]
@@ -16,7 +17,7 @@ use rml_testkit::Random;
 
 const UNLIMITED: u64 = 1 << 40;
 
-/// Sets all inputs at all cycles of a window: numbers, small integers, conditions that hold now and then.
+/// Sets all inputs in all cycles of a window: numbers, small integers, and conditions that are sometimes true.
 fn fill(stepper: &mut Stepper, program: &Program, cycles: usize, window: usize) {
     let flat = program.flat();
     for input in &flat.inputs {
@@ -50,7 +51,7 @@ fn fill(stepper: &mut Stepper, program: &Program, cycles: usize, window: usize) 
     }
 }
 
-/// The outputs of some windows of about that many cycles, to the bit.
+/// The outputs of some windows of about `cycles` cycles, to the bit.
 fn outputs(stepper: &mut Stepper, program: &Program, cycles: usize) -> Vec<String> {
     let mut seen = Vec::new();
     for (window, cycles) in [cycles, cycles - 20, cycles + 1].into_iter().enumerate() {
@@ -80,7 +81,8 @@ fn outputs(stepper: &mut Stepper, program: &Program, cycles: usize) -> Vec<Strin
     seen
 }
 
-/// Draws, an own cell with a normalisation, two layers, a loss in every cycle, and a metric over them.
+/// Random draws, a user-defined cell with a normalisation, two layers, a loss in every cycle, and a metric over the
+/// losses.
 const OWN: &str = "
 import std.layers;
 import std.losses;
@@ -109,8 +111,8 @@ fn options() -> Options {
     Options { node: Some("train".to_owned()), defaults, ..Options::default() }
 }
 
-/// Runs windows as a whole, with a byte too little for that, and in a part of the memory of their ticks. Whether that
-/// with a byte too little is stored.
+/// Runs windows as a whole, with one byte too little for that, and with a part of the memory of their ticks. Returns
+/// whether the segments are stored if one byte is missing.
 fn compare(name: &str, source: &Source, parts: &[u64], tables: u64) -> bool {
     memory::set_limit(UNLIMITED);
     let program = rml::compile(source, &options()).unwrap();
@@ -118,7 +120,7 @@ fn compare(name: &str, source: &Source, parts: &[u64], tables: u64) -> bool {
     let stated = PlanShape::new(&facts).unwrap().footprint;
     let cycles = 203;
     let whole = outputs(&mut Stepper::windows(&program).unwrap(), &program, cycles);
-    // What there is once a window takes some more in segments.
+    // The memory for values computed once per window is larger in segments.
     let of = |part: &u64| 2 * stated.fixed + stated.per_tick * cycles as u64 / part;
     let nearly = stated.at(cycles - 20) - 1;
     for limit in parts.iter().map(of).chain([nearly]) {
@@ -134,9 +136,9 @@ fn compare(name: &str, source: &Source, parts: &[u64], tables: u64) -> bool {
     cut.expect("it does not fit as a whole").again.0 == 0
 }
 
-/// The bytes of the tables of code, and of both ways in which it runs in segments.
+/// The bytes of the tables of the code, which runs in segments in two ways.
 const TABLES: u64 = 200_000;
-/// The same for networks whose windows are hardly larger than their code.
+/// The same for networks whose windows are only slightly larger than their code.
 const TABLES_OF_NETWORKS: u64 = 400_000;
 
 #[test]
@@ -144,7 +146,7 @@ fn windows_in_segments_have_the_bits_of_whole_ones() {
     let mut stored = 0;
     for name in ["digits", "digits_gru", "bidirectional", "forecast", "batchnorm", "characters", "nested"] {
         let file = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("../../examples/{name}.rml"));
-        // A product of one row a cycle takes 64 cycles at a time.
+        // A product of one row per cycle processes 64 cycles at a time.
         let parts: &[u64] = if name == "nested" { &[2] } else { &[3, 9] };
         stored += usize::from(compare(name, &Source::file(&file), parts, TABLES));
     }

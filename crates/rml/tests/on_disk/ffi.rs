@@ -1,4 +1,4 @@
-//! An allocator that knows the most bytes that the process has held.
+//! An allocator that records the maximum number of bytes that the process has allocated.
 #![allow(unsafe_code)]
 
 use std::alloc::{GlobalAlloc, Layout, System};
@@ -17,11 +17,11 @@ fn take(size: usize) {
     MOST.fetch_max(held, Ordering::Relaxed);
 }
 
-// SAFETY: each call goes to the system's allocator as it is; counting allocates nothing.
+// SAFETY: each call is forwarded to the system's allocator without changes; counting allocates nothing.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         take(layout.size());
-        // SAFETY: the caller keeps the contract, which is the same.
+        // SAFETY: the caller fulfils the contract, which is the same.
         unsafe { System.alloc(layout) }
     }
 
@@ -32,7 +32,7 @@ unsafe impl GlobalAlloc for Counting {
     }
 }
 
-/// How many bytes more than before were held at some time while `body` ran, and what it gives.
+/// The maximum number of additional bytes that were allocated while `body` ran, and the result of `body`.
 pub(crate) fn most_held_by<T>(body: impl FnOnce() -> T) -> (usize, T) {
     let before = HELD.load(Ordering::Relaxed);
     MOST.store(before, Ordering::Relaxed);

@@ -1,4 +1,5 @@
-//! Data on disk: the same bits as in memory, in a part of the memory. One test, since memory is the process's.
+//! Data on disk gives the same bits as data in memory, with less memory. This file contains one test, because memory is
+//! counted for the whole process.
 
 mod ffi;
 
@@ -13,7 +14,7 @@ use rml::{
 
 const MIB: usize = 1 << 20;
 
-/// A mean over the cycles of a window, learned.
+/// A program that learns a mean over the cycles of a window.
 const MEAN: &str = "
 node averaged(x: num [batch, 64]) -> (o: num [batch])
   k = param(zeros([64]));
@@ -46,7 +47,7 @@ fn trained(data: &dyn Dataset, save: &Path, epochs: u64, resume: Option<&Path>) 
 fn data_on_disk_takes_little_memory_and_gives_the_same_bits() {
     let folder = tempfile::tempdir().expect("a folder");
     let path = |name: &str| folder.path().join(name);
-    // 20,000 windows: 10 MB as an archive, 20 MB as the elements of programs that read JSON.
+    // 20,000 windows: 10 MB as an archive; programs that read JSON need 20 MB for the elements.
     let rows = 20_000;
     let x: Vec<f64> = (0..rows * 64).map(|i| ((i * 7919) % 1000) as f64 / 1000.0).collect();
     let y: Vec<f64> = x.chunks(64).map(|row| row.iter().sum::<f64>() / 64.0).collect();
@@ -80,7 +81,7 @@ fn data_on_disk_takes_little_memory_and_gives_the_same_bits() {
     }
     assert!(checkpoints[0] == checkpoints[1], "formats give the same windows");
 
-    // A run may continue with its data elsewhere.
+    // A resumed run may read its data from another place.
     let disk = OnDisk::read_all(&[path("data.npz")]).expect("data");
     trained(&Columns::read_all(&[path("data.jsonl")]).expect("data"), &path("half"), 1, None);
     assert!(trained(&disk, &path("whole"), 2, Some(&path("half"))) == checkpoints[0]);

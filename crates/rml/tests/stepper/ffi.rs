@@ -1,4 +1,4 @@
-//! An allocator that counts how often a thread allocates, and the bytes that it holds.
+//! An allocator that counts the allocations of a thread, and the bytes that are allocated.
 #![allow(unsafe_code)]
 
 use std::alloc::{GlobalAlloc, Layout, System};
@@ -15,21 +15,21 @@ thread_local! {
 }
 
 fn count(taken: usize, given: usize) {
-    // A thread that ends allocates after its counters are gone.
+    // A thread that ends may allocate after its counters were dropped.
     let _ = COUNT.try_with(|n| n.set(n.get() + 1));
     hold(taken, given);
 }
 
-/// A thread may free what another one took, so that the count wraps.
+/// A thread may free memory that another thread allocated, so the count may wrap.
 fn hold(taken: usize, given: usize) {
     let _ = HELD.try_with(|n| n.set(n.get().wrapping_add(taken).wrapping_sub(given)));
 }
 
-// SAFETY: each call goes to the system's allocator as it is; counting allocates nothing.
+// SAFETY: each call is forwarded to the system's allocator without changes; counting allocates nothing.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         count(layout.size(), 0);
-        // SAFETY: the caller keeps the contract, which is the same.
+        // SAFETY: the caller fulfils the contract, which is the same.
         unsafe { System.alloc(layout) }
     }
 
@@ -46,14 +46,14 @@ unsafe impl GlobalAlloc for Counting {
     }
 }
 
-/// How often `body` allocates.
+/// The number of allocations of `body`.
 pub(crate) fn allocations_in(body: impl FnOnce()) -> usize {
     let before = COUNT.get();
     body();
     COUNT.get() - before
 }
 
-/// How many bytes more this thread holds after `body` than before, and what it gives.
+/// The number of bytes that `body` allocated and did not free, and its result.
 pub(crate) fn bytes_kept_by<T>(body: impl FnOnce() -> T) -> (usize, T) {
     let before = HELD.get();
     let result = body();

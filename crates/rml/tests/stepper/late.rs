@@ -1,11 +1,11 @@
-//! Programs that look ahead: outputs come late, and are what they are.
+//! Programs that look ahead: outputs come late, and have the same values as in a session.
 
 use rml::{Engine, Feed, Session, Stepper, tensor};
 
 use super::ffi::allocations_in;
 use super::{numbers, program};
 
-/// A layer forward in time, and one backward in time through the next two cycles.
+/// A layer forward in time, and a layer backward in time through the next two cycles.
 const BOTH_WAYS: &str = "
 import std.layers;
 node main(x: num [3]) -> (y: num [2], n: int [])
@@ -54,7 +54,7 @@ fn outputs_come_as_late_as_they_have_to() {
     }
 }
 
-/// The blocks may have another length each time; what waits stays.
+/// Blocks may differ in length; the cycles that wait are kept.
 #[test]
 fn blocks_of_any_length_follow_each_other() {
     let wanted = wanted(BOTH_WAYS, 40);
@@ -92,7 +92,7 @@ fn nothing_is_allocated_for_what_waits() {
     }
 }
 
-/// A step that fails happens not at all: what waits continues with the next one.
+/// A step that fails has no effect: the waiting cycles continue with the next step.
 #[test]
 fn a_step_that_fails_can_be_taken_again() {
     let program = program("node main(x: int []) -> (y) y = (0 fby y) + x * (post x);");

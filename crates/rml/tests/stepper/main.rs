@@ -1,4 +1,4 @@
-//! Programs on slices: what a session gives, without allocation.
+//! Programs on slices: the results of a session, without allocation.
 
 mod ffi;
 mod late;
@@ -54,7 +54,7 @@ fn a_stream_is_what_a_session_gives() {
     }
 }
 
-/// Learns to tell whether the sum of a sequence is positive.
+/// The program learns whether the sum of a sequence is positive.
 const TRAINING: &str = "
 import std.losses;
 node leaky(x: num [5, 3]) -> (s: num [5, 3])
@@ -70,7 +70,7 @@ node main(x: num [5, 3], end: bool [], y: int [5] when end) -> (loss: num [] whe
   accuracy = accuracy(o, y);
 ";
 
-/// A step of a window of training: gives the loss.
+/// Makes one training step with a window; returns the loss.
 fn train(stepper: &mut Stepper, cycles: usize, seed: usize) -> f32 {
     let (x, y) = (stepper.input::<f32>("x").unwrap(), stepper.input::<i64>("y").unwrap());
     let loss = stepper.output::<f32>("loss").unwrap();
@@ -91,7 +91,8 @@ fn windows_of_any_length_train() {
     assert!(losses[39] < losses[0], "{losses:?}");
 }
 
-/// From the third window on: parameters that have not changed are laid out for products at their second use.
+/// The number of allocations from the third window on: parameters that have not changed get the layout for products at
+/// their second use.
 fn steady(stepper: &mut Stepper, feed: impl Fn(&mut Stepper)) -> usize {
     for _ in 0..2 {
         feed(stepper);
@@ -128,7 +129,8 @@ fn nothing_is_allocated_from_window_to_window() {
     });
     assert_eq!(count, 0, "training");
 
-    // Recurrent layers in one direction and in both, gradient descent and Adam, tables of vectors.
+    // The examples cover recurrent layers in one direction and in both, gradient descent and Adam, and tables of
+    // vectors.
     for name in ["digits", "digits_gru", "bidirectional", "characters"] {
         let file = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("../../examples/{name}.rml"));
         let defaults = std::iter::once(("batch".to_owned(), StaticValue::Int(4))).collect();
@@ -139,8 +141,8 @@ fn nothing_is_allocated_from_window_to_window() {
     }
 }
 
-/// A run over a table allocates what holds its cells, and nothing for each window: as much for many short ones as for
-/// few long ones.
+/// A run over a table allocates memory for its cells, but none for each window: many short windows need the same number
+/// of allocations as few long ones.
 #[test]
 fn windows_of_a_table_allocate_nothing() {
     let text = "node add(x: num [8]) -> (s) s = x + (0.0 fby s);
@@ -177,11 +179,11 @@ fn errors_are_those_of_the_simulator() {
     assert_eq!(step(3).unwrap(), 3);
     let error = step(i64::MAX).unwrap_err();
     assert_eq!(error.code().unwrap().to_string(), "integer-overflow");
-    // Nothing of it is kept.
+    // The failed step has no effect.
     assert_eq!(step(2).unwrap(), 6);
 }
 
-/// Two windows side by side, each of which is open when the other one ends.
+/// Two windows in parallel, each of which is open when the other one ends.
 #[test]
 fn an_error_within_windows_is_that_of_the_simulator() {
     let text = "node product(x: int []) -> (p) p = (1 fby p) * x;
@@ -200,7 +202,7 @@ node main(x: int [], a: bool [], b: bool []) -> (p, n) p = product(x) every a; n
     };
     assert_eq!(step(5, [true, false]).unwrap(), (5, 1));
     assert_eq!(step(3, [false, true]).unwrap(), (3, 2));
-    // The product of this window is 3: what does not fit 64 bits fits without it.
+    // The product in this window so far is 3. The new value fits 64 bits, but its product with 3 does not.
     let error = step(i64::MAX / 2, [false, false]).unwrap_err();
     assert_eq!(error.code().unwrap().to_string(), "integer-overflow");
     assert_eq!(step(7, [true, false]).unwrap(), (21, 1));
@@ -218,9 +220,9 @@ fn ports_have_names_and_types() {
     assert_eq!(code(Stepper::stream(&self::program(TRAINING)).unwrap_err()), "engine-declines");
 }
 
-/// What `rml check` states of windows of the examples is what is allocated for them: exactly what each tick takes, and
-/// altogether but for the tables of the code, which are the same for windows of any length. Long windows run in
-/// segments, and take what is stated of these.
+/// The memory that `rml check` states for windows of the examples is equal to the allocated memory: exactly for each
+/// tick, and in total except for the tables of the code, which are the same for windows of any length. Long windows run
+/// in segments, and need the memory stated for segments.
 #[test]
 fn windows_take_the_memory_that_is_stated() {
     const CYCLES: usize = 400;
@@ -260,7 +262,7 @@ fn windows_take_the_memory_that_is_stated() {
     assert!(in_segments >= 3, "{in_segments} examples have windows in segments");
 }
 
-/// A window of one cycle has no segments, however large it is, and segments never take more than the whole.
+/// A window of one cycle has no segments at any size, and segments never need more memory than the whole window.
 #[test]
 fn windows_that_are_large_but_short_run_as_a_whole() {
     let source = Source::file(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/digits.rml"));

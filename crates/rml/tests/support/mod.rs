@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use rml::{Column, Columns, Elements, Observer, Progress, Shape, Source, TrainOptions, TrainReport};
 
-/// Reads windows of three rows of two numbers, and tells three classes apart.
+/// Reads windows of three rows of two numbers, and classifies them into three classes.
 pub const CLASSIFIER: &str = "
 import std.layers;
 import std.losses;
@@ -29,7 +29,7 @@ node infer(x: num [batch, 2], end: bool [], y: int [batch] when end)
   accuracy = accuracy(logits, y);
 ";
 
-/// An optimiser with a state of its own.
+/// An optimiser with a state.
 pub const MOMENTUM: &str = "
 import std.optimisers;
 node diff_param(init, bp, do) -> (o)
@@ -44,7 +44,7 @@ pub fn column(shape: &[usize], elements: Elements) -> Column {
     Column { shape: Shape::new(shape), elements, present: None }
 }
 
-/// Windows whose class is where their largest of three sums is.
+/// Windows whose class is the position of the largest of three sums.
 pub fn data(windows: usize) -> Columns {
     let mut state = 1_u64;
     let mut next = || {
@@ -63,7 +63,7 @@ pub fn data(windows: usize) -> Columns {
     columns
 }
 
-/// Interrupts after some batches, and keeps the warnings.
+/// An observer that interrupts after some batches, and keeps the warnings.
 pub struct Interrupter {
     pub after: usize,
     pub flag: Arc<AtomicBool>,

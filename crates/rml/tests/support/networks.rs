@@ -10,7 +10,7 @@ const OPTIMISERS: &[&str] = &[
     "import std.optimisers;\nnode diff_param(init, bp, do) -> (o) o = adam(0.01, 0.9, 0.999, 0.00000001, init, bp, do);\n",
 ];
 
-/// A layer over `$`, and how many features it has for each unit; as many as before if none.
+/// A layer over `$`, and its number of features per unit; `None` if the layer keeps the number of features.
 const LAYERS: &[(&str, Option<usize>)] = &[
     ("lstm(UNITS, $)", Some(1)),
     ("lstm_back(UNITS, $)", Some(1)),
@@ -24,7 +24,7 @@ const LAYERS: &[(&str, Option<usize>)] = &[
     ("tanh($ - 0.5 * (0.0 * $ fby $))", None),
 ];
 
-/// A network of one to three layers in training, with an optimiser.
+/// A training program for a network of one to three layers, with an optimiser.
 pub fn network(r: &mut Random) -> String {
     let (mut body, mut last) = (String::new(), "x".to_owned());
     for i in 0..1 + r.below(3) {
