@@ -2,7 +2,7 @@
 
 use crate::Random;
 
-/// Numbers at which something is likely to go wrong.
+/// Numbers that are likely to cause errors.
 const NUMBERS: &[&str] = &[
     "0",
     "1",
@@ -27,7 +27,7 @@ const NUMBERS: &[&str] = &[
     "1e-5",
 ];
 
-/// Words of the language, which token by token rarely meet.
+/// Words of the language, which single-token changes rarely combine.
 const WORDS: &[&str] = &[
     "node",
     "extern",
@@ -92,7 +92,7 @@ const WORDS: &[&str] = &[
     "grad_main",
 ];
 
-/// Words and numbers, runs of blanks, and other characters one by one. Lines that are comments are left out.
+/// The words and numbers, runs of blanks, and other characters one by one. Comment lines are omitted.
 pub fn tokens(text: &str) -> Vec<String> {
     let mut tokens: Vec<String> = Vec::new();
     let mut last = ' ';
@@ -108,7 +108,7 @@ pub fn tokens(text: &str) -> Vec<String> {
     tokens
 }
 
-/// The text with one to four of its tokens changed; `donor` gives tokens and lines of other programs.
+/// The text with one to four of its tokens changed; `donor` contributes tokens and lines of another program.
 pub fn damaged(text: &str, donor: &str, r: &mut Random) -> String {
     let (mut all, others) = (tokens(text), tokens(donor));
     for _ in 0..=r.below(4) {
@@ -127,7 +127,7 @@ fn change(tokens: &mut Vec<String>, others: &[String], r: &mut Random) {
         1 => tokens.insert(at, tokens[from].clone()),
         2 => tokens.swap(at, from),
         3 => tokens[at] = r.pick(others).clone(),
-        // Names for names and numbers for numbers keep the program in the grammar.
+        // Replacing a name by a name and a number by a number keeps the program in the grammar.
         4 | 5 => exchange(tokens, |t| t.starts_with(|c: char| c.is_alphabetic() || c == '_'), None, r),
         6 => exchange(tokens, |t| t.starts_with(|c: char| c.is_ascii_digit()), Some(NUMBERS), r),
         7 => tokens[at] = (*r.pick(WORDS)).to_owned(),
@@ -139,14 +139,14 @@ fn change(tokens: &mut Vec<String>, others: &[String], r: &mut Random) {
             tokens.splice(after..after, copied);
         }
         _ => {
-            // An expression in parentheses, several times around itself.
+            // An expression in nested parentheses.
             let inner = format!("{}{}{}", "(".repeat(1 + at % 40), tokens[at], ")".repeat(1 + at % 40));
             tokens[at] = inner;
         }
     }
 }
 
-/// Replaces a token of that kind by another one, or by one of `values`.
+/// Replaces a token of the given kind by another token of this kind, or by one of `values`.
 fn exchange(tokens: &mut [String], kind: impl Fn(&str) -> bool, values: Option<&[&str]>, r: &mut Random) {
     let fit: Vec<usize> = (0..tokens.len()).filter(|i| kind(&tokens[*i])).collect();
     if fit.is_empty() {
@@ -159,7 +159,7 @@ fn exchange(tokens: &mut [String], kind: impl Fn(&str) -> bool, values: Option<&
     };
 }
 
-/// The tokens of the line that a token stands in.
+/// The range of the tokens in the same line as a token.
 fn line(tokens: &[String], at: usize) -> Option<std::ops::Range<usize>> {
     let start = tokens[..at].iter().rposition(|t| t == "\n").map_or(0, |i| i + 1);
     let end = tokens[at..].iter().position(|t| t == "\n").map_or(tokens.len(), |i| at + i + 1);

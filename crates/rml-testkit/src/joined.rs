@@ -1,8 +1,8 @@
-//! Random recurrences whose products are over concatenations, as textbooks write them: `matmul(concat(x, h, 1), w)`.
+//! Random recurrences with products of concatenations, as in textbooks: `matmul(concat(x, h, 1), w)`.
 
 use crate::Random;
 
-/// Cells of `$n` units on `x: num [rows, d]`, with another input `a: num [rows, 1]`.
+/// Cells of `$n` units on `x: num [rows, d]`, with a further input `a: num [rows, 1]`.
 const ROWS: &[&str] = &[
     "h_next = tanh(matmul(concat(x, h, 1), param(glorot_uniform([d + $n, $n]))));",
     "h_next = tanh(matmul(concat(concat(x, a, 1), h, 1), param(glorot_uniform([d + 1 + $n, $n]))));",
@@ -16,15 +16,15 @@ const ROWS: &[&str] = &[
   h_next = sigmoid(z[.., 0:$n]) * h + tanh(z[.., $n:2 * $n]);",
 ];
 
-/// The same on columns, `x: num [d, columns]`, `a: num [1, columns]`.
+/// The same cells on columns, with `x: num [d, columns]` and `a: num [1, columns]`.
 const COLUMNS: &[&str] = &[
     "h_next = tanh(matmul(param(glorot_uniform([$n, d + $n])), concat(x, h, 0)));",
     "h_next = tanh(matmul(param(glorot_uniform([$n, d + 1 + $n])), concat(concat(a, x, 0), h, 0)));",
     "h_next = tanh(matmul(param(glorot_uniform([$n, d + 1 + $n])), concat(concat(x, h, 0), a, 0)));",
 ];
 
-/// A network of one or two layers: its forward path `net`, and `main` that trains it and may want the gradient of its
-/// input. The inputs of both are `x`, `a` and `end`.
+/// A network of one or two layers: its forward path `net`, and `main`, which trains it and may compute the gradient of
+/// its input. The inputs of both are `x`, `a` and `end`.
 pub fn network(r: &mut Random) -> String {
     let (cells, shape, d) = if r.chance(0.6) { (ROWS, "[@, $]", 3) } else { (COLUMNS, "[$, @]", 3) };
     let shape = shape.replace('@', ["1", "2", "5"][r.below(3)]);

@@ -1,6 +1,6 @@
-//! Random numbers that repeat.
+//! Reproducible random numbers.
 
-/// Numbers that repeat: a small linear congruential generator, so that a failing case can be run again.
+/// Reproducible random numbers from a small linear congruential generator, which allow a failing case to be run again.
 #[derive(Clone, Debug)]
 pub struct Random(pub u64);
 
@@ -11,17 +11,17 @@ impl Random {
         self.0 >> 33
     }
 
-    /// That many times 31 bits.
+    /// `n` numbers of 31 bits.
     pub fn take(&mut self, n: usize) -> Vec<u32> {
         (0..n).map(|_| u32::try_from(self.bits()).expect("31 bits")).collect()
     }
 
-    /// In `0..n`; 0 if that is empty.
+    /// A number in `0..n`; 0 if the range is empty.
     pub fn below(&mut self, n: usize) -> usize {
         usize::try_from(self.bits()).expect("31 bits") % n.max(1)
     }
 
-    /// In `lo..hi`.
+    /// A number in `lo..hi`.
     #[allow(clippy::cast_precision_loss, reason = "31 bits")]
     pub fn range(&mut self, lo: f64, hi: f64) -> f64 {
         lo + (hi - lo) * (self.bits() as f64 / (1_u64 << 31) as f64)
@@ -32,7 +32,7 @@ impl Random {
         self.range(0.0, 1.0) < p
     }
 
-    /// One of `items`, which are not empty.
+    /// One of `items`, which must not be empty.
     pub fn pick<'a, T>(&mut self, items: &'a [T]) -> &'a T {
         &items[self.below(items.len())]
     }

@@ -1,5 +1,5 @@
-//! Plans whose results are told by what they are made of: operators, each of inputs of its own; and columns for the
-//! inputs of programs.
+//! Plans whose results follow from their construction: operators with separate inputs. Also columns for the inputs of
+//! programs.
 
 use std::sync::Arc;
 
@@ -18,10 +18,10 @@ fn tape(name: &str, ty: &Type, rule: Rule) -> TapeData {
     TapeData { name: Some(name.into()), ty: ty.clone(), span, asserts: None, ahead: 0, cases }
 }
 
-/// Operators, each of inputs of its own: the results `y0`, `y1` and so on.
+/// A plan of operators with separate inputs and the results `y0`, `y1` and so on.
 ///
 /// # Panics
-/// If an operator does not take such types.
+/// An operator does not accept its types.
 pub fn operators(all: &[(Op, Vec<Type>)], precision: Precision) -> Plan {
     let mut tapes: IndexVec<Tape, TapeData> = IndexVec::new();
     let (mut inputs, mut outputs) = (Vec::new(), Vec::new());
@@ -65,7 +65,7 @@ fn value(ty: &Type, r: &mut Random) -> Value {
     Value::new(ty.shape.clone(), data)
 }
 
-/// Random inputs in the precision of the program, where their clocks have them.
+/// Random inputs in the precision of the program, present in the cycles of their clocks.
 pub fn columns(flat: &Drawn, cycles: usize, r: &mut Random) -> Vec<Column> {
     let mut all: Vec<Column> = Vec::new();
     for input in &flat.inputs {

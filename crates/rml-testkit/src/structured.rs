@@ -1,4 +1,4 @@
-//! Random programs with structure, each with the plain program that it stands for, written out here without the
+//! Random programs with structure, each with an equivalent plain program. The plain program is written here without the
 //! compiler: families line by line, cases as samplings, records as variables, restarts as choices.
 
 use std::fmt::Write as _;
@@ -49,7 +49,7 @@ node diff_fifth(k: num [], bp: bool [], do: num [] when bp) -> (o: num [], dk: n
   dk = 0.2 * do;
 ";
 
-/// The nodes that only the program with structure has.
+/// The nodes that are only in the program with structure.
 const STRUCTURE: &str = "
 enum kind = Low, Middle, High;
 record pair = (a: num [], b: num []);
@@ -66,26 +66,26 @@ node power(n, x: num []) -> (o: num [])
   o = if n == 0 then 1.0 else x * power(n - 1, x);
 ";
 
-/// Calls the adjoint of both, so that they train, and gives the gradient of an input.
+/// A node that calls the adjoint of `main`, so the program trains, and returns the gradient of an input.
 const CALLER: &str = "
 node caller(x: num [], c: bool [], m: int [], do: num [], end: bool []) -> (o: num [], dx: num [])
   o, dx = diff_main(x, c, m, true, do) every end;
 ";
 
-/// Two texts under construction.
+/// The texts of both programs under construction.
 struct Pair<'r> {
     r: &'r mut Random,
-    /// Constants beside nodes.
+    /// Constants outside nodes.
     constants: String,
     structured: String,
     plain: String,
-    /// Variables of both, of one scalar each.
+    /// Scalar variables of both programs.
     vars: Vec<String>,
 }
 
-/// A program with structure and the plain one that it stands for. Both have the nodes
-/// `main(x: num [], c: bool [], m: int []) -> (o: num [])` and
-/// `caller(x: num [], c: bool [], m: int [], do: num [], end: bool []) -> (o: num [], dx: num [])`.
+/// A program with structure and an equivalent plain program. Both have the nodes `main(x: num [], c: bool [], m: int
+/// []) -> (o: num [])` and `caller(x: num [], c: bool [], m: int [], do: num [], end: bool []) -> (o: num [], dx: num
+/// [])`.
 pub fn programs(r: &mut Random) -> (String, String) {
     let mut pair = Pair {
         r,
@@ -110,13 +110,13 @@ impl Pair<'_> {
         self.r.pick(&self.vars).clone()
     }
 
-    /// The same equation in both.
+    /// Adds the same equation to both programs.
     fn both(&mut self, text: &str) {
         self.structured.push_str(text);
         self.plain.push_str(text);
     }
 
-    /// Adds a variable by one of the forms. Its values stay between -1 and 1.
+    /// Adds a variable in one of the forms. Its values are between -1 and 1.
     fn add(&mut self, i: usize) {
         let value = match self.r.below(14) {
             0 => self.family(i),
@@ -203,7 +203,7 @@ impl Pair<'_> {
         }
     }
 
-    /// Parameters with an optimiser of their own; in the plain program a fifth of their gradient passes, or none.
+    /// Parameters with a separate optimiser; in the plain program, a fifth of their gradient is used, or none.
     fn by(&mut self, i: usize) -> (String, String) {
         let (x, y) = (self.var(), self.var());
         match self.r.below(4) {
@@ -227,7 +227,7 @@ impl Pair<'_> {
         }
     }
 
-    /// A shared instance that is called on another clock, or in cases.
+    /// A shared instance that is called on another clock or in cases.
     fn sampled_share(&mut self, i: usize) -> (String, String) {
         let (x, y) = (self.var(), self.var());
         if self.r.chance(0.4) {
@@ -301,7 +301,7 @@ impl Pair<'_> {
         (format!("count({x}) restart c"), format!("r{i}"))
     }
 
-    /// A node over the entries of an axis; in the plain program its state is an argument of each call.
+    /// A node over the entries of an axis; in the plain program, its state is an argument of each call.
     fn along(&mut self, i: usize) -> (String, String) {
         let (x, y, z) = (self.var(), self.var(), self.var());
         let stacked = format!("stack(0, {x}, {y}, {z})");
@@ -330,7 +330,7 @@ impl Pair<'_> {
                 );
                 let _ =
                     writeln!(self.structured, "  a{i} = sums({stacked}, stack(0, c, c, c)) along back 0;");
-                // the entries that are not read have a gradient of 0, which is not an absent one
+                // the gradient of the entries that are not read is 0 and not absent
                 (format!("a{i}[0] - a{i}[2]"), format!("d{i} + 0.0 * b{i} - a{i}"))
             }
         }

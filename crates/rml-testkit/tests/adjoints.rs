@@ -1,5 +1,5 @@
-//! The paper's hand-written adjoints, fixed, against derived ones: each conformance vector with a hand-written
-//! `diff_..` runs beside a program that leaves it to differentiation, over the vector's inputs.
+//! Compares the paper's hand-written adjoints, with corrections, to derived ones. Each conformance vector with a
+//! hand-written `diff_..` is run over its inputs, and so is a program in which this adjoint is derived.
 
 use std::path::Path;
 
@@ -20,7 +20,7 @@ const FBY_END: &str = "node fby_end(shape, end, init, i) -> (o)
   o = if (true fby end) then init else (init fby i1);
 ";
 
-/// A vector, what stands before the program's main node, and that node.
+/// A vector, the nodes before the program's main node, and the main node.
 const PAIRS: &[(&str, &str, &str)] = &[
     (
         "adj_fby",
@@ -153,7 +153,7 @@ fn run(text: &str, vector: &Json) -> Trace {
     trace
 }
 
-/// Equal, where the hand-written adjoint determines it.
+/// Whether the cells are equal, unless the hand-written adjoint does not determine the value.
 fn agree(own: &Cell, derived: &Cell) -> bool {
     match (own, derived) {
         (Cell::Unknown, _) | (Cell::Absent, Cell::Absent) => true,
@@ -169,7 +169,7 @@ fn agree(own: &Cell, derived: &Cell) -> bool {
 fn hand_written_adjoints_equal_derived_ones() {
     for (name, nodes, main) in PAIRS {
         let vector = vector(name);
-        // One vector drops its output.
+        // One vector discards its output.
         let own = vector["rml"].as_str().expect("a text");
         let own = own.replace("->()", "->(o)").replace("_ = diff_app_pipe", "o = diff_app_pipe");
         let (own, derived) = (run(&own, &vector), run(&format!("{nodes}\n{main}\n"), &vector));
@@ -185,7 +185,7 @@ fn hand_written_adjoints_equal_derived_ones() {
     }
 }
 
-/// Figure "lstmbackprop": the loss falls in the same way, so the parameters are the same after every window.
+/// Figure "lstmbackprop": the loss decreases in the same way, so the parameters are the same after every window.
 #[test]
 fn the_hand_written_lstm_trains_as_the_derived_one() {
     let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/paper/lstm_end.rml");

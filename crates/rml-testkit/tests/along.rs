@@ -1,5 +1,5 @@
-//! A call along an axis computes, in one cycle, the bits that its node computes in a closed trace whose cycles are the
-//! entries. Gradients are those of a window, and those of a program that is unrolled by hand, to the bit.
+//! A call along an axis computes, in one cycle, the same bits as its node in a closed trace whose cycles are the
+//! entries. Gradients have the bits of those in a window, and of those of a program unrolled by hand.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use rml_ir::{DType, Data, Shape, Type, Value};
 use rml_sim::{Input, Options as SimOptions, Simulator, Status};
 use rml_testkit::{Random, plans};
 
-/// The entries of an axis.
+/// The number of entries of an axis.
 const ENTRIES: usize = 5;
 
 fn compiled(text: &str) -> Arc<Drawn> {
@@ -78,7 +78,7 @@ fn types(flat: &Drawn) -> Vec<Type> {
     flat.inputs.iter().map(|input| flat.vars[input.var].ty.clone()).collect()
 }
 
-/// The inputs of all nodes `f`, as an entry has them, and as the node that runs along an axis.
+/// The inputs of every node `f`: for one entry, and for all entries of an axis.
 const HEADS: [&str; 2] = [
     "(x: num [3], c: bool [], d: bool [], m: int [])",
     "(x: num [5, 3], c: bool [5], d: bool [5], m: int [5])",
@@ -140,7 +140,7 @@ fn delays_in_both_directions() {
     agree("an initial value with a state", &format!("{COUNT}{F} -> (o)\n  o = count(x) fby x;"), "o");
 }
 
-/// Sums of what it gets.
+/// Nodes that sum their inputs.
 const COUNT: &str = "
 node count(x) -> (o)
   o = x + (zeros_like(x) fby o);
@@ -315,7 +315,7 @@ node rows(x: num [4]) -> (o: num [4])
     }
 }
 
-/// What trains the nodes below, with a state of its own.
+/// The optimiser and the nodes that are trained; the optimiser has a state.
 const TRAINING: &str = "
 node diff_param(init, bp, do) -> (o)
   o = init fby o + v;
@@ -362,7 +362,7 @@ node main(x: num [3, 3], do: num [3, 3]) -> (o, dx)
     }
 }
 
-/// What a node learns along an axis is what it learns in windows of as many cycles.
+/// A node learns the same along an axis as in windows with the same number of cycles.
 #[test]
 fn gradients_are_those_of_windows() {
     let nodes = format!(
@@ -423,7 +423,7 @@ node main(x: num [3], do: num [3], end: bool []) -> (o, dx)
     assert_ne!(bits(&found[0][0]), bits(&found[3][0]));
 }
 
-/// What only other entries need is not computed where one entry is read.
+/// If only one entry is read, results that only other entries need are not computed.
 #[test]
 fn a_fold_computes_no_other_results() {
     let nodes = "
@@ -440,7 +440,7 @@ node f(x: num [3]) -> (o: num [2], n: num [])
     assert!(!text.contains("fby"), "{text}");
 }
 
-/// A batch: the axis is not the first one, some arguments have none.
+/// A batch: the axis is not the first one, and some arguments have no such axis.
 #[test]
 fn other_axes() {
     let nodes = "

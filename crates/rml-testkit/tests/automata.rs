@@ -1,5 +1,5 @@
-//! Automata compute what a small interpreter of states computes, and what programs compute that are written without
-//! them; by plan, what they compute in the simulator.
+//! Automata compute the same as a small interpreter of states, and as programs without automata. Plans compute the same
+//! as the simulator.
 
 use std::sync::Arc;
 
@@ -61,7 +61,7 @@ fn int(input: &Input) -> i64 {
     }
 }
 
-/// Counts up, down from a parameter, or holds; all kinds of transitions.
+/// Counts up, counts down from a parameter, or keeps the value; uses all kinds of transitions.
 const COUNTS: &str = "
 node main(x: int [], c: bool [], d: bool []) -> (y, k)
   automaton
@@ -91,7 +91,7 @@ node late(x) -> (o)
   o = 10 fby x;
 ";
 
-/// What the states of [`COUNTS`] remember.
+/// The memory of the states of [`COUNTS`].
 #[derive(Default)]
 struct Counts {
     state: usize,
@@ -163,7 +163,7 @@ fn states_run_as_an_interpreter_runs_them() {
     assert!(visited[1..].iter().all(|count| *count > 20), "{visited:?}");
 }
 
-/// Both programs compute the same, also by plan.
+/// Checks that both programs compute the same, also by plan.
 fn agree(automaton: &str, plain: &str) {
     let [a, b] = [automaton, plain].map(compiled);
     for seed in 0..4 {

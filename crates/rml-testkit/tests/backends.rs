@@ -1,9 +1,9 @@
-//! All vendored vectors through the simulator with each backend that is asked for, `cpu` if nothing is said; and random
-//! programs by plan.
+//! Runs all vendored vectors on the simulator with each selected backend, by default `cpu`, and random programs by
+//! plan.
 //!
-//! Backends are asked for as in the suite of `rml-backend`: `RML_TEST_BACKENDS=cpu,xla,torch`,
+//! The backends are selected as in the suite of `rml-backend`: `RML_TEST_BACKENDS=cpu,xla,torch`,
 //! `RML_TEST_DEVICE=cuda:0`. Names are `backend::conformance::folder::vector` and `backend::plans::seed`. Statuses and
-//! values are compared with what the vector says, errors with their cycle.
+//! values are compared with those of the vector, and errors by their cycle.
 #![allow(clippy::print_stderr, reason = "a test tells why it cannot start")]
 
 use std::path::{Path, PathBuf};
@@ -44,7 +44,7 @@ fn main() -> ExitCode {
     libtest_mimic::run(&arguments, trials).exit_code()
 }
 
-/// How many random programs are run by plan.
+/// The number of random programs that are run by plan.
 const SEEDS: u64 = 300;
 
 /// Ten random programs by plan, on the backend and in the simulator.
@@ -61,7 +61,7 @@ fn plans(name: &str, seed: u64, backend: &Arc<dyn Backend>) -> Trial {
     })
 }
 
-/// All vectors: the name of the test, and the file.
+/// All vectors: the name of the test and the file.
 fn vectors(backend: &str) -> impl Iterator<Item = (String, PathBuf)> {
     FOLDERS.into_iter().flat_map(move |folder| {
         let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/conformance").join(folder);

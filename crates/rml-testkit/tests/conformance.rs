@@ -1,10 +1,10 @@
-//! All vendored vectors pass on both engines. With backends they run in `backends.rs`.
+//! All vendored vectors pass on both engines. `backends.rs` runs them on backends.
 
 use std::path::Path;
 
 use rml_testkit::conformance;
 
-/// How many of the vectors in `vectors`, `random` and `more` have a plan at least.
+/// The minimum numbers of vectors in `vectors`, `random` and `more` that have a plan.
 const PLANNED: [usize; 3] = [34, 10, 112];
 
 fn passes(folder: &str, at_least: usize) {
@@ -29,14 +29,14 @@ fn random_programs_pass() {
     passes("random", 140);
 }
 
-/// One thing each: operators, tensors, instances, sampling, delays, open traces, inputs on demand, windows, errors,
-/// cyclic waits.
+/// Each vector tests one subject: operators, tensors, instances, sampling, delays, open traces, inputs on demand,
+/// windows, errors, or cyclic waits.
 #[test]
 fn further_programs_pass() {
     passes("more", 200);
 }
 
-/// The runner itself notices what is wrong: each cell of a vector is changed in turn.
+/// The runner detects wrong cells: each cell of a vector is changed in turn.
 #[test]
 fn wrong_vectors_fail() {
     let vector = |row: &str, errors: &str| {
@@ -64,7 +64,8 @@ fn wrong_vectors_fail() {
     assert_eq!(text.as_deref(), Some("oracle: o at cycle 2: expected 2, got 1"));
 }
 
-/// A demand can name named variables only: here only a temporary of the reference could have been asked for.
+/// A demand can contain only named variables. In this vector, the reference could only have asked for one of its
+/// temporaries.
 #[test]
 fn an_incomplete_demand_is_completed() {
     let vector = |demand: &str, row: &str| {
@@ -118,7 +119,7 @@ fn broken_vectors_are_failures() {
     std::fs::remove_dir_all(&folder).expect("removed");
 }
 
-/// Everything that has a plan gives the outputs that the vector says; enough of the vectors have one.
+/// Every vector with a plan gives the expected outputs, and enough vectors have a plan.
 #[test]
 fn vectors_pass_by_plan() {
     let folders = ["vectors", "random", "more"].map(|folder| {
@@ -140,7 +141,7 @@ fn vectors_pass_by_plan() {
     }
 }
 
-/// A plan that gives another value is noticed.
+/// A plan with another value is detected.
 #[test]
 fn wrong_vectors_fail_by_plan() {
     let text = r#"{"rml": "node main(x: int []) -> (o)\n  o = 0 fby x;", "main": "main", "cycles": 3, "closed": true,

@@ -1,5 +1,5 @@
-//! One program for all: what `check` analyses has the equations of what runs, and `train` and `infer --stream` refuse
-//! what it rejects and nothing else.
+//! All commands use the same program: `check` analyses the equations that run, and `train` and `infer --stream` refuse
+//! exactly the programs that it rejects.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -10,7 +10,7 @@ use rml_testkit::Random;
 use rml_testkit::conformance::{self, Vector};
 use rml_testkit::gradients::Program;
 
-/// The text of a program without the values and numbers of its constants: each is named by its type.
+/// The text of a program without the values and numbers of its constants, which are replaced by their types.
 fn form(flat: &Flat) -> Vec<String> {
     let constant = |word: &str| {
         let digits = word.trim_matches(['(', ')', ',']).strip_prefix('k')?;
@@ -27,7 +27,7 @@ fn form(flat: &Flat) -> Vec<String> {
         .collect()
 }
 
-/// The codes of the analyses among those of an error.
+/// The codes of the analyses among the codes of the given errors.
 fn judged<'a>(found: impl Iterator<Item = &'a rml::Diagnostic>) -> BTreeSet<&'static str> {
     let errors = found.filter(|d| d.is_error()).map(|d| d.code);
     errors.filter(|code| codes::analysis::ALL.contains(code)).map(|code| code.name).collect()
@@ -37,7 +37,7 @@ fn refused<T>(result: &Result<T, Error>) -> BTreeSet<&'static str> {
     result.as_ref().err().map(|e| judged(e.diagnostics().iter())).unwrap_or_default()
 }
 
-/// How many programs were compared, and how many of them are rejected.
+/// The number of compared programs, and the number of rejected ones.
 #[derive(Default)]
 struct Count {
     all: usize,
@@ -45,8 +45,7 @@ struct Count {
 }
 
 impl Count {
-    /// Compares what is said about a node, and what it is made of. A program with errors of form is rejected by all
-    /// alike.
+    /// Compares the verdicts about a node, and its equations. All commands reject a program that does not compile.
     fn compare(&mut self, source: &Source, options: &Options) {
         let node = options.node.clone().expect("a node is chosen");
         let name = || format!("{} {node}", source.name());

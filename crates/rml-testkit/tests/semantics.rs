@@ -1,12 +1,12 @@
-//! The chronograms in `docs/semantics` are what both engines compute, and what the outputs are after all passes (FIX-5,
-//! FIX-6).
+//! Both engines compute the cells of the chronograms in `docs/semantics`, and the outputs are the same after all passes
+//! (FIX-5, FIX-6).
 //!
-//! A program stands in a block fenced as `rml`; each block fenced as `chronogram` after it is a trace of that
-//! program's node `main`, or of its only root. The header counts the cycles, the rows of inputs are what the
-//! environment gives, and every other cell is compared: `□` = absent, `?` = present, value unknown, `⊥` = nothing is
-//! known, `error`, or a value. A row `x offers` says what the environment answers if it is asked for the input `x`.
-//! Words after `chronogram` are `open` (the trace is closed otherwise), `stops=N` (a run that stops at the first error
-//! stops in cycle N; without it no error is met) and the rules that the example shows.
+//! A block fenced as `rml` contains a program. Each block fenced as `chronogram` after it is a trace of that program's
+//! node `main`, or of its only root. The header counts the cycles. The rows of inputs are the values that the
+//! environment gives, and every other cell is compared: `□` = absent, `?` = present with an unknown value, `⊥` =
+//! nothing is known, `error`, or a value. A row `x offers` contains the answers of the environment if it is asked for
+//! the input `x`. Words after `chronogram` are `open` (otherwise the trace is closed), `stops=N` (a run that stops at
+//! the first error stops in cycle N; without this word there is no error) and the rules that the example shows.
 //!
 //! `RML_BLESS=1` writes the computed cells into the pages.
 
@@ -18,7 +18,7 @@ use rml_ir::flat::{Drawn, Flat, Var};
 use rml_sim::oracle::{self, OracleOptions};
 use rml_sim::{Input, Simulator, Status};
 
-/// What the answers of an input on demand are called.
+/// The suffix of a row with the answers of an input on demand.
 const OFFERS: &str = " offers";
 
 /// One chronogram of a page.
@@ -64,7 +64,7 @@ impl Example {
         }
     }
 
-    /// The rows of the block, with the cells that `status` gives in place of those that are not the environment's.
+    /// The rows of the block, in which `status` provides all cells that the environment does not give.
     fn text(&self, inputs: &[&str], status: &dyn Fn(&str, usize) -> Status) -> Vec<String> {
         let is_offered = |name: &str| self.rows.iter().any(|(n, _)| n.strip_suffix(OFFERS) == Some(name));
         let is_given = |name: &str| name.ends_with(OFFERS) || (inputs.contains(&name) && !is_offered(name));
@@ -125,21 +125,21 @@ fn show(status: &Status) -> String {
     }
 }
 
-/// A program that examples run.
+/// The program of one or several examples.
 struct Runnable {
-    /// With all its variables, as written.
+    /// The program with all its variables, as written.
     whole: Program,
-    /// As it runs, after all passes.
+    /// The program as it runs, after all passes.
     reduced: Program,
 }
 
-/// What the engines make of an example.
+/// The results of the engines for an example.
 struct Outcome {
-    /// The block as the fixpoint has it.
+    /// The block with the cells of the fixpoint.
     oracle: Vec<String>,
-    /// The block as the simulator has it.
+    /// The block with the cells of the simulator.
     simulator: Vec<String>,
-    /// The rows of the outputs by the fixpoint, and by the simulator after all passes.
+    /// The rows of the outputs: from the fixpoint, and from the simulator after all passes.
     outputs: [Vec<String>; 2],
     /// The cycle in which a run stops.
     stops: Option<u64>,
@@ -196,13 +196,13 @@ fn status(simulator: &Simulator, name: &str, cycle: usize) -> Status {
 fn simulate(flat: &Arc<Drawn>, inputs: &[Vec<Input>], example: &Example, keep_going: bool) -> Simulator {
     let options = rml_sim::Options { record: true, keep_going, ..rml_sim::Options::default() };
     let mut simulator = Simulator::new(Arc::clone(flat), options);
-    // What stops a run is read from the simulator.
+    // The error that stops a run is read from the simulator.
     let _ =
         inputs.iter().try_for_each(|row| simulator.feed(row)).and_then(|()| simulator.finish(!example.open));
     simulator
 }
 
-/// Checks the examples of a page; gives the page with the cells that were computed, and how many there are.
+/// Checks the examples of a page; returns the page with the computed cells, and the number of examples.
 fn check(page: &str, problems: &mut Vec<String>) -> (String, usize) {
     let (mut result, mut runnable, mut count) = (String::new(), None, 0);
     let mut lines = page.lines();

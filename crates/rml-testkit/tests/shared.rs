@@ -1,6 +1,6 @@
-//! Programs with shared instances compute the bits of programs in which parameters are arguments: values, gradients,
-//! and what is learned from them. Programs with groups of parameters learn what programs with one optimiser, or with
-//! one parameter, do.
+//! Programs with shared instances compute the same bits as programs whose parameters are arguments: values, gradients,
+//! and learned parameters. Programs with groups of parameters learn the same as programs with one optimiser, or with
+//! one parameter.
 
 use std::sync::Arc;
 
@@ -45,7 +45,7 @@ fn compiled(text: &str, node: &str) -> Arc<Drawn> {
     Arc::clone(program.unwrap_or_else(|e| panic!("{e}\n{text}")).flat())
 }
 
-/// All elements of all outputs of a run.
+/// The bits of all elements of all outputs of a run.
 fn outputs(flat: &Arc<Drawn>, inputs: &[Vec<Input>], text: &str) -> Vec<Option<Vec<u64>>> {
     let mut sim = Simulator::new(Arc::clone(flat), SimOptions::default());
     let ran = inputs.iter().try_for_each(|row| sim.feed(row)).and_then(|()| sim.finish(true));
@@ -67,8 +67,8 @@ fn outputs(flat: &Arc<Drawn>, inputs: &[Vec<Input>], text: &str) -> Vec<Option<V
     rows.flat_map(|row| row.values.iter().map(cells).collect::<Vec<_>>()).collect()
 }
 
-/// The outputs of two programs that have a node `main(x: num [3], y: num [3], c: bool [], end: bool [])`, fed with the
-/// same inputs.
+/// The outputs of two programs that receive the same inputs. Both have a node `main(x: num [3], y: num [3], c: bool [],
+/// end: bool [])`.
 fn both(first: &str, second: &str) -> [Vec<Option<Vec<u64>>>; 2] {
     let (a, b) = (compiled(first, "main"), compiled(second, "main"));
     let mut r = Random(7);
@@ -162,7 +162,7 @@ fn a_node_that_is_differentiated_updates_them_once() {
          {HEAD} -> (o, s)
            o, s, _, _ = diff_both(x, y, c, true, 0.05 - 0.1 * o, 0.01 * o) every end;"
     );
-    // the parameters of the order in which they stand in `net`
+    // the parameters in the order of their definition in `net`
     let plain = format!(
         "node both(x: num [3], y: num [3], c: bool []) -> (o: num [], s: num [])
            ka = param(a()); kb = param(b()); kc = param([0.25, -0.5, 0.75]);
@@ -247,13 +247,13 @@ fn an_instance_in_an_instance_is_shared_too() {
     agree("nested", &shared, &plain);
 }
 
-/// Another optimiser than `diff_param`.
+/// An optimiser other than `diff_param`.
 const SLOW: &str = "
 node slow(rate, init, bp, do) -> (o)
   o = init fby o + merge bp (rate * do) (zeros_like(init));
 ";
 
-/// `COMMON`, where that updates all parameters.
+/// The text of `COMMON` in which `slow` updates all parameters.
 fn all_slow() -> String {
     let own = "node diff_param(init, bp, do) -> (o)
   o = init fby o + v;
@@ -320,7 +320,7 @@ fn what_is_frozen_keeps_its_value_and_passes_gradients_on() {
     same("frozen", &frozen, &held);
 }
 
-/// Two programs with the same outputs but for rounding.
+/// Checks that two programs have the same outputs up to rounding.
 fn near(name: &str, first: &str, second: &str) {
     let [p, q] = both(first, second);
     let mut all = 0;
@@ -337,7 +337,7 @@ fn near(name: &str, first: &str, second: &str) {
 
 #[test]
 fn gradients_are_clipped_by_the_norm_of_all() {
-    // one parameter, whose norm is that of all of its parts
+    // one parameter, whose norm is that of all its parts
     let joined = "
 node joined(x: num [3]) -> (o: num [3])
   w = param(concat(reshape([9], a()), concat(reshape([9], b()), [0.25, -0.5, 0.75], 0), 0));
@@ -426,7 +426,7 @@ fn parts_that_run_in_some_cycles_are_clipped_with_the_others() {
 
 #[test]
 fn a_group_is_what_one_node_updates() {
-    // the same as with one rate for all; and two groups are two programs
+    // the same as with one rate for all parameters; two groups are the same as two programs
     let clipped = "
 node clipped(rate, init, bp, do) -> (o)
   o = sgd(init, bp, rate * clip_global(0.4, bp, do));

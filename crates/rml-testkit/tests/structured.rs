@@ -1,5 +1,5 @@
-//! Random programs with structure mean what the plain programs mean that are written beside them: values, gradients,
-//! and what is learned from them.
+//! Random programs with structure compute the same as the plain programs next to them: values, gradients, and learned
+//! parameters.
 
 use std::sync::Arc;
 
@@ -63,7 +63,7 @@ fn structure_means_what_is_written_out() {
     assert!(learned > 50, "only {learned} programs have parameters and gradients");
 }
 
-/// Restarts around automata, in states and in each other: nothing waits, so a plan computes them.
+/// Restarts around automata, in states, and within each other: no value waits, so a plan computes them.
 #[test]
 fn restarts_of_automata_have_plans() {
     let text = "
@@ -95,7 +95,7 @@ node main(c: bool [], r: bool [], s: bool []) -> (a: int [])
     let row = |cycle: &str| -> Vec<Input> {
         "crs".chars().map(|name| Input::Given(Value::Bool(cycle.contains(name)))).collect()
     };
-    // L counts, and r and c restart it; M counts by 10 until c, then down until the third time; s restarts the machine
+    // L counts, and r and c restart it; M counts by 10 until c, then down until the third cycle; s restarts the machine
     let cycles = ["", "", "r", "", "c", "", "", "", "", "c", "", "", "", "c", "", "c", "", "", "", "s"];
     let expected = [1, 2, 1, 2, 1, 2, 3, 10, 20, 30, -1, -2, 10, 20, -1, 30, -1, -2, 10, 1];
     let rows: Vec<Vec<Input>> = cycles.iter().map(|cycle| row(cycle)).collect();

@@ -1,6 +1,6 @@
-//! The verdicts of `check` against the vectors. Clocks: a program whose vector shows a synchronisation error on inputs
-//! that respect their clocks is not proved, and one whose vector shows none is not rejected. Causality: a program whose
-//! vector runs to its end is not rejected, and what is bounded is known as early as is said.
+//! Compares the verdicts of `check` with the vectors. Clocks: if a vector has a synchronisation error on inputs that
+//! respect their clocks, its program is not proved; if it has none, the program is not rejected. Causality: if a vector
+//! runs to its end, its program is not rejected; the outputs of a bounded program are known as early as stated.
 
 use std::path::Path;
 
@@ -10,12 +10,11 @@ use rml::{Options, Source};
 use rml_ir::flat::ClockClasses;
 use rml_testkit::conformance::{self, Expected, Vector};
 
-/// Vectors of ill-clocked programs whose inputs happen not to show it: the conditions in question have one value
-/// throughout.
+/// Vectors of ill-clocked programs whose inputs do not show an error: the conditions in question have the same value in
+/// all cycles.
 const LUCKY: [&str; 2] = ["n0019", "r00142"];
 
-/// Vectors of programs with a recurrence that waits for ever, whose inputs happen never to make it present, or not
-/// twice.
+/// Vectors of programs with a recurrence that waits forever, but whose inputs never make it present, or not twice.
 const IDLE: [&str; 4] = ["n0013", "n0035", "n0041", "n0044"];
 
 #[derive(Default, Debug)]
@@ -23,14 +22,14 @@ struct Counts {
     proved: usize,
     rejected: usize,
     dynamic: usize,
-    /// Rejected for causality; bounded, on inputs that respect their clocks.
+    /// The numbers of programs that are rejected for causality, and of those that are bounded, on inputs that respect
+    /// their clocks.
     uncut: usize,
     bounded: usize,
     problems: Vec<String>,
 }
 
-/// Whether all inputs on the base clock are present in every cycle, and the others are read where the program asks for
-/// them.
+/// Whether all inputs on the base clock are present in every cycle, and the other inputs are read on demand.
 fn respects(vector: &Vector, analysis: &rml::Analysis) -> bool {
     let flat = &analysis.flat;
     flat.inputs.iter().all(|input| {
@@ -43,7 +42,7 @@ fn respects(vector: &Vector, analysis: &rml::Analysis) -> bool {
     })
 }
 
-/// Holds the verdict on clocks against a vector.
+/// Compares the verdict on clocks with a vector.
 fn judge_clocks(name: &str, vector: &Vector, analysis: &rml::Analysis, counts: &mut Counts) {
     let errs = !vector.error_cycles.is_empty();
     match &analysis.clocks.verdict {
@@ -63,7 +62,7 @@ fn judge_clocks(name: &str, vector: &Vector, analysis: &rml::Analysis, counts: &
     }
 }
 
-/// Whether the environment asks for every stream that nothing else drives, in every cycle.
+/// Whether the environment asks, in every cycle, for every stream that is not driven by another one.
 fn asks_for_all(vector: &Vector, analysis: &rml::Analysis) -> bool {
     let Some(demand) = &vector.demand else { return true };
     let classes = ClockClasses::new(&analysis.flat);
@@ -75,7 +74,7 @@ fn asks_for_all(vector: &Vector, analysis: &rml::Analysis) -> bool {
     free.map(|class| classes.members(class)).all(|members| members.iter().any(is_asked))
 }
 
-/// Whether the environment gives all inputs on their clocks and asks for nothing in particular.
+/// Whether the environment gives all inputs on their clocks and asks for no particular variable.
 fn is_plain(vector: &Vector, analysis: &rml::Analysis) -> bool {
     vector.demand.as_ref().is_none_or(|d| d.is_empty()) && respects(vector, analysis)
 }
@@ -87,7 +86,7 @@ fn first_unknown(vector: &Vector, analysis: &rml::Analysis) -> Option<usize> {
     rows.filter_map(|row| row.iter().position(|cell| *cell == Expected::Undetermined)).min()
 }
 
-/// Holds the verdict on causality against a vector that meets no synchronisation error.
+/// Compares the verdict on causality with a vector without synchronisation errors.
 fn judge_causality(name: &str, vector: &Vector, analysis: &rml::Analysis, counts: &mut Counts) {
     let Some(run) = analysis.run.as_ref().filter(|_| vector.error_cycles.is_empty()) else { return };
     let bound = &run.bounds.program;
@@ -119,7 +118,7 @@ fn judge(name: &str, text: &str, counts: &mut Counts) {
     judge_causality(name, &vector, &analysis, counts);
 }
 
-/// Counts over one folder of vectors.
+/// The counts over one folder of vectors.
 fn of_folder(folder: &str) -> Counts {
     let mut counts = Counts::default();
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/conformance").join(folder);

@@ -1,7 +1,7 @@
-//! `conformance [--engine plan|sim|oracle] DIR`: runs all vectors of a folder through the simulator and the oracle, or
-//! through the engine that is given, a line for each failure; the last line is `N passed, M failed`, with `, K by plan`
-//! after it for plans. What has no plan passes. Exit codes: 0 all passed, 1 some failed, 2 no such folder, or a wrong
-//! command line.
+//! `conformance [--engine plan|sim|oracle] DIR` runs all vectors of a folder through the simulator and the oracle, or
+//! through the given engine, and prints a line for each failure. The last line is `N passed, M failed`, followed by `,
+//! K by plan` for plans. A vector without a plan passes. Exit codes: 0 all passed, 1 some failed, 2 the folder does not
+//! exist or the command line is wrong.
 
 use std::ffi::OsStr;
 use std::io::Write as _;
@@ -10,7 +10,7 @@ use std::process::ExitCode;
 
 use rml_testkit::conformance::{self, Engine};
 
-/// That many failures of one vector are listed.
+/// The maximum number of failures that are listed for one vector.
 const LISTED: usize = 20;
 
 fn main() -> ExitCode {

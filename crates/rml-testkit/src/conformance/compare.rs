@@ -6,12 +6,12 @@ use serde_json::Value as Json;
 
 use super::Expected;
 
-/// Numbers may differ by that part of the larger one ..
+/// The allowed relative difference of numbers: the factor of the larger one.
 const RELATIVE: f64 = 1e-9;
-/// .. or by that much, where a sum cancels.
+/// The allowed absolute difference of numbers, for sums that cancel.
 const ABSOLUTE: f64 = 1e-12;
 
-/// Whether a cell is as expected. Errors are compared elsewhere, by their cycles.
+/// Whether a cell is as expected. Errors are compared separately, by their cycles.
 pub(super) fn agrees(expected: &Expected, got: &Status) -> bool {
     match (expected, got) {
         (Expected::Absent, Status::Absent)
@@ -22,7 +22,7 @@ pub(super) fn agrees(expected: &Expected, got: &Status) -> bool {
     }
 }
 
-/// Whether a JSON value and a value are the same: integers and numbers are told apart by the point.
+/// Whether a JSON value and a value are the same. A decimal point distinguishes numbers from integers.
 pub(super) fn same(json: &Json, value: &Value) -> bool {
     let shape = value.shape();
     let data = value.to_data();
@@ -51,7 +51,7 @@ fn scalar(json: &Json, value: &Value) -> bool {
     }
 }
 
-/// A number with a point, or one of the words for what is not finite.
+/// The value of a number with a decimal point, or of a word for a value that is not finite.
 pub(super) fn number(json: &Json) -> Option<f64> {
     match json.as_str() {
         Some("NaN") => Some(f64::NAN),
@@ -66,7 +66,7 @@ fn close(a: f64, b: f64) -> bool {
     a == b || (a.is_nan() && b.is_nan()) || (tolerance.is_finite() && (a - b).abs() <= tolerance)
 }
 
-/// A cell as the vectors write it.
+/// A cell in the notation of the vectors.
 pub(super) fn show(status: &Status) -> String {
     match status {
         Status::Bottom => "\"bot\"".to_owned(),
@@ -90,7 +90,7 @@ fn show_value(dims: &[usize], data: &Data, next: &mut usize) -> String {
     format!("[{}]", items.join(", "))
 }
 
-/// What is expected, as the vectors write it.
+/// An expected cell in the notation of the vectors.
 pub(super) fn show_expected(expected: &Expected) -> String {
     match expected {
         Expected::Absent => "null".to_owned(),

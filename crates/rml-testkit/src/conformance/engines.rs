@@ -1,5 +1,4 @@
-//! Running of a vector: compiled in double precision with all variables kept, through the oracle and through the
-//! simulator.
+//! Runs a vector: it is compiled in double precision with all variables kept, and run by the oracle and the simulator.
 
 use std::sync::Arc;
 
@@ -14,19 +13,19 @@ use serde_json::Value as Json;
 use super::compare::{agrees, number, same, show, show_expected};
 use super::{Engine, Failure, Vector};
 
-/// A vector with its compiled program and the environment that it describes.
+/// A vector with its compiled program and its environment.
 pub(super) struct Prepared<'a> {
     vector: &'a Vector,
     flat: Arc<Drawn>,
     /// Variables by name.
     vars: IndexMap<Arc<str>, Var>,
-    /// One entry an input, for each cycle.
+    /// For each cycle, one entry per input.
     inputs: Vec<Vec<Input>>,
-    /// `None` = one variable of each free clock class in every cycle.
+    /// The variables that are demanded in each cycle; `None` = one variable of each free clock class in every cycle.
     demand: Option<IndexMap<Var, Vec<bool>>>,
-    /// Which engines run it.
+    /// The engines that run the vector.
     engines: Vec<Engine>,
-    /// What computes tensor functions, beside the engines that evaluate operator by operator.
+    /// The backend that computes tensor functions, in addition to the engines that evaluate operator by operator.
     backend: Option<Arc<dyn Backend>>,
 }
 
@@ -44,9 +43,9 @@ impl<'a> Prepared<'a> {
         Ok(Self { vector, flat, vars, inputs, demand, engines, backend })
     }
 
-    /// All failures of all engines. A vector's demand can list named variables only. So if it does not cover all free
-    /// clock classes, and its cells are not those that it leads to, then it may be that the reference asked for unnamed
-    /// variables: the vector is taken to ask for all free classes.
+    /// All failures of all engines. A vector's demand can contain only named variables, but the reference may have
+    /// asked for unnamed ones. If the demand does not cover all free clock classes and there are failures, the vector
+    /// is run again with a demand for all free classes. It passes if this second run has no failures.
     pub(super) fn check(mut self) -> Vec<Failure> {
         let failures = self.check_engines();
         match self.completed_demand().filter(|_| !failures.is_empty()) {
@@ -67,8 +66,8 @@ impl<'a> Prepared<'a> {
         self.engines.iter().flat_map(check).collect()
     }
 
-    /// The vector's demand together with one variable of each free clock class that it leaves out; `None` if it leaves
-    /// out none.
+    /// The vector's demand, completed by one variable of each free clock class that it does not contain; `None` if it
+    /// contains all of them.
     fn completed_demand(&self) -> Option<IndexMap<Var, Vec<bool>>> {
         let mut demand = self.demand.clone()?;
         let classes = ClockClasses::new(&self.flat);
@@ -103,7 +102,7 @@ impl<'a> Prepared<'a> {
     fn check_simulator(&self, engine: Engine, backend: Option<&Arc<dyn Backend>>) -> Vec<Failure> {
         let mut failures = Vec::new();
         let mut fail = |message: String| failures.push(Failure::Engine { engine, message });
-        // As users run it: it stops at the first error, which must be an origin.
+        // The simulator runs as for users: it stops at the first error, whose cycle must be one of the origins.
         let mut stopping = self.simulator(false, backend);
         let outcome = self.simulate(&mut stopping);
         let origins = &self.vector.error_origin_cycles;
@@ -120,7 +119,7 @@ impl<'a> Prepared<'a> {
                 None => fail(format!("expected an error at one of the cycles {origins:?}, got: {message}")),
             },
         }
-        // Continuing after errors, for the cells of the other cycles.
+        // This simulator continues after errors, because the cells of the other cycles are compared too.
         let mut going_on = self.simulator(true, backend);
         if let Err(message) = self.simulate(&mut going_on) {
             fail(message);
@@ -141,7 +140,7 @@ impl<'a> Prepared<'a> {
         fed.and_then(|()| simulator.finish(self.vector.closed)).map_err(|d| d.to_string().replace('\n', ";"))
     }
 
-    /// All cells that are not as expected, outside cycles with errors.
+    /// All cells that are not as expected, except in cycles with errors.
     fn compare(&self, engine: Engine, status: &dyn Fn(Var, usize) -> Option<Status>) -> Vec<Failure> {
         let mut failures = Vec::new();
         for (name, row) in &self.vector.expected {
@@ -166,7 +165,7 @@ impl<'a> Prepared<'a> {
         failures
     }
 
-    /// Values in the last cycle: some variable whose path ends with that name must have that value.
+    /// Compares values in the last cycle: some variable whose path ends with the name must have the expected value.
     fn compare_last(&self, engine: Engine, status: &dyn Fn(Var, usize) -> Option<Status>) -> Vec<Failure> {
         let Some(cycle) = self.vector.cycles.checked_sub(1) else { return Vec::new() };
         let mut failures = Vec::new();
@@ -184,7 +183,7 @@ impl<'a> Prepared<'a> {
     }
 }
 
-/// The program of a vector in double precision, with all variables or those that its outputs need, and its inputs.
+/// The program of a vector in double precision, with all variables or with those that its outputs need, and its inputs.
 pub(super) fn program(vector: &Vector, all_vars: bool) -> Result<(Program, Vec<Vec<Input>>), String> {
     let options = Options {
         node: Some(vector.main.clone()),
@@ -198,7 +197,7 @@ pub(super) fn program(vector: &Vector, all_vars: bool) -> Result<(Program, Vec<V
     Ok((program, inputs))
 }
 
-/// The environment's inputs, one entry an input for each cycle.
+/// The environment's inputs: for each cycle, one entry per input.
 fn inputs(vector: &Vector, program: &Program) -> Result<Vec<Vec<Input>>, String> {
     let known = |name: &String| program.inputs().iter().any(|i| *i.name == **name);
     if let Some(name) = vector.inputs.keys().chain(vector.on_demand.keys()).find(|n| !known(n)) {
@@ -225,8 +224,8 @@ fn inputs(vector: &Vector, program: &Program) -> Result<Vec<Vec<Input>>, String>
     Ok(rows)
 }
 
-/// What the environment asks for. Names that the reference gave to its own temporaries are unknown here; a demand for
-/// one of them in every cycle is the default demand of a free clock class.
+/// The demand of the environment. Names of temporaries of the reference are unknown here; a demand for one of them in
+/// every cycle is the default demand of a free clock class.
 fn demand(
     vector: &Vector,
     vars: &IndexMap<Arc<str>, Var>,
@@ -239,7 +238,7 @@ fn demand(
     }
 }
 
-/// A JSON value as one of type `ty`; integers are accepted for numbers.
+/// A JSON value as a value of type `ty`; integers are accepted for numbers.
 fn value(json: &Json, ty: &Type) -> Option<Value> {
     let mut leaves = Vec::new();
     flatten(json, ty.shape.dims(), &mut leaves)?;

@@ -1,7 +1,7 @@
 //! Conformance vectors: the JSON files described in `tests/conformance/README.md`.
 //!
-//! [`Vector::parse`] reads one, [`check`] runs it through both engines and lists every cell that is not as expected,
-//! [`check_file`] does both for a file. Nothing here prints.
+//! [`Vector::parse`] reads a vector, [`check`] runs it on both engines and lists every cell that is not as expected,
+//! and [`check_file`] does both for a file. This module prints nothing.
 
 mod compare;
 mod engines;
@@ -20,37 +20,37 @@ use rml_sim::Input;
 
 pub use vector::{Expected, Vector};
 
-/// What was found wrong, and where.
+/// A failure of a vector, with its place.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Failure {
     /// The vector cannot be run: a malformed file, a program that does not compile, a panic.
     Broken {
-        /// Why.
+        /// The reason.
         message: String,
     },
-    /// An engine went wrong as a whole.
+    /// An engine failed as a whole.
     Engine {
-        /// Which engine.
+        /// The engine.
         engine: Engine,
-        /// What happened.
+        /// The failure.
         message: String,
     },
     /// A cell is not as expected.
     Cell {
-        /// Which engine.
+        /// The engine.
         engine: Engine,
         /// The variable.
         variable: String,
         /// The cycle.
         cycle: usize,
-        /// What the vector says.
+        /// The cell that the vector expects.
         expected: String,
-        /// What the engine says.
+        /// The cell that the engine returns.
         got: String,
     },
 }
 
-/// What runs a vector.
+/// The engines that run vectors.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Engine {
     /// The event-driven simulator.
@@ -86,28 +86,28 @@ impl fmt::Display for Failure {
     }
 }
 
-/// What became of one vector.
+/// The outcome of one vector.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Outcome {
     /// The file.
     pub file: PathBuf,
-    /// The vector's name: that of the file without its extension.
+    /// The vector's name: the name of the file without its extension.
     pub name: String,
-    /// What was found wrong; none = passed.
+    /// The failures; the vector passed if there are none.
     pub failures: Vec<Failure>,
-    /// Whether it was run by plan.
+    /// Whether the vector was run by plan.
     pub planned: bool,
 }
 
-/// Runs a vector through both engines, and through the simulator with a backend where one is given; none = everything
-/// is as expected.
+/// Runs a vector on both engines, and on the simulator with a backend if one is given. Returns the failures.
 pub fn check(vector: &Vector, backend: Option<&Arc<dyn Backend>>) -> Vec<Failure> {
     let mut engines = vec![Engine::Oracle, Engine::Simulator];
     engines.extend(backend.map(|_| Engine::Backend));
     guarded(|| Ok(engines::Prepared::new(vector, engines.clone(), backend.cloned())?.check()))
 }
 
-/// Runs a vector through one engine. Whether it was run by plan comes with the failures: what has no plan has none.
+/// Runs a vector on one engine. Returns the failures, and whether it was run by plan. Without a plan there are no
+/// failures.
 pub fn check_on(vector: &Vector, engine: Engine) -> (Vec<Failure>, bool) {
     if engine != Engine::Plan {
         return (guarded(|| Ok(engines::Prepared::new(vector, vec![engine], None)?.check())), false);
@@ -121,7 +121,7 @@ pub fn check_on(vector: &Vector, engine: Engine) -> (Vec<Failure>, bool) {
     (failures, planned)
 }
 
-/// What a check finds; that it cannot be made, or panics, is a failure.
+/// The failures that a check finds. A check that cannot be made or panics is a failure.
 fn guarded(check: impl FnOnce() -> Result<Vec<Failure>, String>) -> Vec<Failure> {
     let broken = |message: String| vec![Failure::Broken { message }];
     catch_unwind(AssertUnwindSafe(check))
@@ -129,20 +129,21 @@ fn guarded(check: impl FnOnce() -> Result<Vec<Failure>, String>) -> Vec<Failure>
         .unwrap_or_else(broken)
 }
 
-/// The program of a vector as it runs, restricted to what its outputs need, with a row of inputs for each cycle.
+/// The program of a vector as it runs, reduced to the equations that its outputs need, with a row of inputs for each
+/// cycle.
 ///
 /// # Errors
-/// A program that does not compile, inputs that do not fit.
+/// The program does not compile, or the inputs do not fit.
 pub fn program(vector: &Vector) -> Result<(Arc<Drawn>, Vec<Vec<Input>>), String> {
     engines::program(vector, false).map(|(program, inputs)| (Arc::clone(program.flat()), inputs))
 }
 
-/// Runs a vector's file, as [`check`] does.
+/// Reads a vector from a file and runs it as [`check`] does.
 pub fn check_file(file: &Path, backend: Option<&Arc<dyn Backend>>) -> Outcome {
     outcome(file, |vector| (check(vector, backend), false))
 }
 
-/// Runs a vector's file through one engine, as [`check_on`] does.
+/// Reads a vector from a file and runs it on one engine, as [`check_on`] does.
 pub fn check_file_on(file: &Path, engine: Engine) -> Outcome {
     outcome(file, |vector| check_on(vector, engine))
 }
@@ -160,7 +161,7 @@ fn outcome(file: &Path, check: impl FnOnce(&Vector) -> (Vec<Failure>, bool)) -> 
 /// The vector files of a folder, by name.
 ///
 /// # Errors
-/// A folder that cannot be listed.
+/// The folder cannot be listed.
 pub fn files(folder: &Path) -> io::Result<Vec<PathBuf>> {
     let mut files = Vec::new();
     for entry in std::fs::read_dir(folder)? {

@@ -1,4 +1,4 @@
-//! Running of a vector by plan: the outputs over the whole trace, in whole windows.
+//! Runs a vector by plan: the outputs over the whole trace, in whole windows.
 
 use rml::{Cell, Columns, End, Engine as Runs, Format, RunOptions, Trace, codes};
 use rml_sim::Status;
@@ -7,10 +7,10 @@ use serde_json::Value as Json;
 use super::compare::{agrees, show, show_expected};
 use super::{Engine, Expected, Failure, Vector, engines};
 
-/// What of the outputs is not as expected; nothing if there is no plan for the vector.
+/// The outputs that are not as expected; `None` if there is no plan for the vector.
 pub(super) fn check(vector: &Vector) -> Result<Option<Vec<Failure>>, String> {
     let (program, _) = engines::program(vector, false)?;
-    // What the program asks for is not in a table.
+    // Inputs on demand cannot be given as a table.
     if !vector.on_demand.is_empty() {
         return Ok(None);
     }
@@ -32,7 +32,8 @@ pub(super) fn check(vector: &Vector) -> Result<Option<Vec<Failure>>, String> {
     Ok(Some(compare(vector, &trace, &simulated)))
 }
 
-/// Errors are those of the simulator: what no output needs is not run, and has none.
+/// Compares the trace with the vector. Its error must be that of the simulator, because equations that no output needs
+/// are not run.
 fn compare(vector: &Vector, trace: &Trace, simulated: &Trace) -> Vec<Failure> {
     let mut failures = Vec::new();
     let error = |trace: &Trace| trace.error.as_ref().map(|e| e.to_string().replace('\n', "; "));
@@ -44,7 +45,7 @@ fn compare(vector: &Vector, trace: &Trace, simulated: &Trace) -> Vec<Failure> {
     for (name, cells) in &trace.values {
         let Some(row) = vector.expected.get(name) else { continue };
         for (cycle, (expected, cell)) in row.iter().zip(cells).enumerate() {
-            // An error ends the run, and a run asks for every output, whatever the environment of the vector asks for.
+            // A run asks for every output, even if the vector's environment does not; and an error ends the run.
             let unasked = vector.demand.is_some() && matches!(expected, Expected::Undetermined);
             let ended = stopped && matches!(cell, Cell::Unknown);
             if vector.error_cycles.contains(&cycle) || unasked || ended {

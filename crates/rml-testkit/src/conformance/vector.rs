@@ -1,15 +1,15 @@
-//! Reading of vectors. Every field is checked here; what is not used for checking (`notes`, `figure`, ..) is ignored.
+//! Reads vectors. Every field that is used for checking is validated; other fields (`notes`, `figure`, ..) are ignored.
 
 use indexmap::IndexMap;
 use serde_json::{Map, Value as Json};
 
-/// More cycles than that are refused.
+/// The maximum number of cycles that is accepted.
 const MAX_CYCLES: usize = 1_000_000;
 
-/// Rows by variable: one entry a cycle.
+/// Rows by variable: one entry per cycle.
 type Table = IndexMap<String, Vec<Json>>;
 
-/// A program, its environment, and the cells that the semantics gives.
+/// A program, its environment, and the cells that the semantics defines.
 #[derive(Clone, Debug)]
 pub struct Vector {
     /// The source text.
@@ -18,42 +18,43 @@ pub struct Vector {
     pub main: String,
     /// The length of the trace.
     pub cycles: usize,
-    /// Whether the trace is known to end there.
+    /// Whether the trace is known to end after these cycles.
     pub closed: bool,
     /// Inputs whose statuses are known from the start.
     pub inputs: Table,
-    /// Inputs that are read only if they turn out to be present.
+    /// Inputs that are read only if the program finds them present.
     pub on_demand: Table,
-    /// Variables that the environment asks for; `None` = one of each free clock class, always.
+    /// Variables that the environment asks for; `None` = one of each free clock class in every cycle.
     pub demand: Option<IndexMap<String, Vec<bool>>>,
     /// The cells of the main node's variables, and of those of inlined instances.
     pub expected: IndexMap<String, Vec<Expected>>,
     /// Cycles with an error in the least fixed point.
     pub error_cycles: Vec<usize>,
-    /// Cycles where an error arises by itself.
+    /// Cycles in which an error is not caused by another error.
     pub error_origin_cycles: Vec<usize>,
     /// Values in the last cycle, by the last part of a variable's path.
     pub last: IndexMap<String, Json>,
 }
 
-/// What a cell should be.
+/// The expected content of a cell.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Expected {
     /// Absent.
     Absent,
-    /// Not determined, whether or not it is known to be present.
+    /// Not determined; the presence may be known or not.
     Undetermined,
     /// An error.
     Error,
-    /// Present with that value: number, truth value or nested arrays.
+    /// Present with the given value: a number, a truth value or nested arrays.
     Value(Json),
 }
 
 impl Vector {
-    /// Reads a vector. The literals `NaN`, `Infinity` and `-Infinity` are accepted too, as the strings of that name.
+    /// Reads a vector. The literals `NaN`, `Infinity` and `-Infinity` are also accepted, with the meaning of the
+    /// strings with this text.
     ///
     /// # Errors
-    /// What is malformed.
+    /// The text is malformed; the error states the defect.
     pub fn parse(text: &str) -> Result<Vector, String> {
         let json: Json =
             serde_json::from_str(&quote_non_finite(text)).map_err(|e| format!("malformed JSON: {e}"))?;
@@ -90,7 +91,7 @@ impl Vector {
     }
 }
 
-/// Vectors of other semantics than the one that is implemented cannot be checked.
+/// Refuses vectors of a semantics other than the implemented one.
 fn supported(fields: &Map<String, Json>) -> Result<(), String> {
     let Some(semantics) = fields.get("semantics").and_then(Json::as_object) else { return Ok(()) };
     for (name, value) in [("if", "lazy"), ("post", "primitive")] {
@@ -117,7 +118,7 @@ fn counts(fields: &Map<String, Json>, name: &str) -> Result<Vec<usize>, String> 
     numbers.ok_or(format!("`{name}` is not a list of cycles"))
 }
 
-/// An object of rows, each with one entry a cycle; missing = empty.
+/// An object of rows, each with one entry per cycle; empty if it is missing.
 fn table(fields: &Map<String, Json>, name: &str, cycles: usize) -> Result<Table, String> {
     let Some(json) = fields.get(name).filter(|j| !j.is_null()) else { return Ok(Table::new()) };
     let rows = json.as_object().ok_or(format!("`{name}` is not an object"))?;
@@ -151,7 +152,7 @@ fn cell(json: Json) -> Expected {
     }
 }
 
-/// Puts quotes around the words `NaN` and `Infinity` (with its sign) outside texts, which JSON does not know.
+/// Puts quotes around the words `NaN` and `Infinity` (with its sign) outside strings, because they are not valid JSON.
 fn quote_non_finite(text: &str) -> String {
     let mut result = String::with_capacity(text.len());
     let mut rest = text;

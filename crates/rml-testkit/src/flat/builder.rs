@@ -49,7 +49,7 @@ impl Builder {
         Builder { flat }
     }
 
-    /// A variable that is to be defined later.
+    /// A variable that must be defined later.
     pub fn var(&mut self, name: &str, ty: Type) -> Var {
         let name = (!name.is_empty()).then(|| Arc::from(name));
         let at = 1000 + self.flat.vars.len() * 10;
@@ -62,7 +62,7 @@ impl Builder {
         })
     }
 
-    /// A scalar that is to be defined later.
+    /// A scalar that must be defined later.
     pub fn scalar(&mut self, name: &str, dtype: DType) -> Var {
         self.var(name, Type::scalar(dtype))
     }
@@ -84,7 +84,7 @@ impl Builder {
         self.flat.vars[v].name = Some(name.into());
     }
 
-    /// A constant of that value, not yet in the table.
+    /// A new constant of the given value.
     pub fn constant(&mut self, value: impl Into<Scalar>) -> Constant {
         let value = value.into().0;
         Constant { ty: value.ty(), kind: ConstKind::Value(value), text: None }
@@ -113,7 +113,7 @@ impl Builder {
         self.flat.vars[v].ty.clone()
     }
 
-    /// A variable that is constant.
+    /// A variable with a constant value.
     pub fn lit(&mut self, value: impl Into<Scalar>) -> Var {
         let constant = self.constant(value);
         let ty = constant.ty.clone();
@@ -124,7 +124,7 @@ impl Builder {
     /// An operator applied to variables.
     ///
     /// # Panics
-    /// Where the operator does not take operands of these types.
+    /// The operator does not accept operands of these types.
     pub fn apply(&mut self, op: Op, args: &[Var]) -> Var {
         let types: Vec<Type> = args.iter().map(|&a| self.ty(a)).collect();
         let ty = result_type(&op, &types).expect("operands of the right types");
@@ -168,7 +168,7 @@ impl Builder {
         self.fresh(self.ty(next), Rhs::Fby { init, next, window: None })
     }
 
-    /// `init fby next`, again in each window.
+    /// `init fby next`, which restarts in each window.
     pub fn fby_in(&mut self, init: impl Into<Scalar>, next: Var, window: Window) -> Var {
         let init = self.init(init);
         self.fresh(self.ty(next), Rhs::Fby { init, next, window: Some(window) })
@@ -180,7 +180,7 @@ impl Builder {
         self.fresh(self.ty(next), Rhs::FbyBack { init, next, window: None })
     }
 
-    /// `init fby back next`, again in each window.
+    /// `init fby back next`, which restarts in each window.
     pub fn back_in(&mut self, init: impl Into<Scalar>, next: Var, window: Window) -> Var {
         let init = self.init(init);
         self.fresh(self.ty(next), Rhs::FbyBack { init, next, window: Some(window) })
@@ -191,7 +191,7 @@ impl Builder {
         self.fresh(self.ty(next), Rhs::Post { next, window: None })
     }
 
-    /// Windows that end where `end` is true.
+    /// Windows that end in cycles in which `end` is true.
     pub fn window(&mut self, end: Var, parent: Option<Window>) -> Window {
         self.flat.windows.push(WindowData { end, parent })
     }
@@ -199,7 +199,7 @@ impl Builder {
     /// The program, with a state for each `fby` outside windows and each parameter.
     ///
     /// # Panics
-    /// Where it does not verify.
+    /// The program is not valid.
     pub fn build(mut self) -> Arc<Drawn> {
         for (equation, eq) in self.flat.equations.iter_enumerated() {
             let parameter = matches!(eq.rhs, Rhs::Param { .. });
@@ -212,7 +212,7 @@ impl Builder {
     }
 }
 
-/// A value written as a literal of the host language.
+/// A value given as a literal of Rust.
 #[derive(Debug)]
 pub struct Scalar(pub Value);
 

@@ -4,10 +4,10 @@ use rml_ir::Value;
 use rml_ir::flat::Var;
 use rml_sim::{Input, Simulator, Status};
 
-/// Cycles from one column of text an input: `1 _ 3`, `t f _`, `2.5`, `@7` (on demand), `@_` (refused).
+/// The inputs of all cycles, from one text per input: `1 _ 3`, `t f _`, `2.5`, `@7` (on demand), `@_` (refused).
 ///
 /// # Panics
-/// Where a cell is none of these, or a column is shorter than the first.
+/// A cell is none of these, or a column is shorter than the first one.
 pub fn columns(columns: &[&str]) -> Vec<Vec<Input>> {
     let columns: Vec<Vec<Input>> =
         columns.iter().map(|c| c.split_whitespace().map(input).collect()).collect();
@@ -15,7 +15,7 @@ pub fn columns(columns: &[&str]) -> Vec<Vec<Input>> {
     (0..cycles).map(|n| columns.iter().map(|c| c[n].clone()).collect()).collect()
 }
 
-/// The columns that [`columns`] reads these cycles from. Values are scalars.
+/// The texts that [`columns`] reads as these cycles. Values must be scalars.
 pub fn column_texts(cycles: &[Vec<Input>]) -> Vec<String> {
     let cell = |input: &Input| match input {
         Input::Absent => "_".to_owned(),

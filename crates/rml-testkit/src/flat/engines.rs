@@ -1,4 +1,4 @@
-//! A program through the simulator in all its ways of running, and through the oracle.
+//! Runs a program on the simulator in all its modes, and on the oracle.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use rml_sim::{Demand, Input, Options, Simulator, Status, Tensors};
 
 use super::cells::{columns, sim_row, text};
 
-/// The embedded backend, called even for scalars.
+/// The embedded backend, which is called even for scalars.
 #[derive(Debug)]
 struct Always;
 
@@ -38,19 +38,19 @@ impl Backend for Always {
     }
 }
 
-/// Runs both engines with every option that must not matter, checks that they agree, and returns the simulation that
-/// kept everything.
+/// Runs both engines with all options that must not change the result, checks that they agree, and returns the
+/// simulation that recorded everything.
 ///
 /// # Panics
-/// Where anything differs.
+/// Two results differ.
 pub fn run(flat: &Arc<Drawn>, inputs: &[Vec<Input>], closed: bool) -> Simulator {
     run_with(flat, inputs, closed, Demand::FreeClasses)
 }
 
-/// The same, where the environment asks for certain variables.
+/// The same as [`run`], for an environment that asks for certain variables.
 ///
 /// # Panics
-/// Where anything differs.
+/// Two results differ.
 pub fn run_with(flat: &Arc<Drawn>, inputs: &[Vec<Input>], closed: bool, demand: Demand) -> Simulator {
     let asked = match &demand {
         Demand::FreeClasses => None,
@@ -74,7 +74,7 @@ pub fn run_with(flat: &Arc<Drawn>, inputs: &[Vec<Input>], closed: bool, demand: 
     let (sim, calling) = (going_on(Tensors::Reference), going_on(calls()));
     let program = || rml_ir::flat::print(flat);
     assert!(calling.stats().calls > 0 || sim.stats().activations == 0 || !has_operator_result(flat, &sim));
-    // A function that lacks memory fails as a whole, not as one of its operators.
+    // A function that lacks memory fails as a whole; the oracle reports a failure for one operator.
     let lacks_memory = trace.failures.iter().any(|f| matches!(f.error, EvalError::Memory { .. }));
     for v in flat.vars.ids() {
         let expected = text(&trace.row(v));
@@ -97,7 +97,7 @@ pub fn run_with(flat: &Arc<Drawn>, inputs: &[Vec<Input>], closed: bool, demand: 
     sim
 }
 
-/// Whether an operator other than a copy has a value somewhere.
+/// Whether some operator other than a copy has a value in some cycle.
 fn has_operator_result(flat: &Flat, sim: &Simulator) -> bool {
     let operators = flat.equations.iter().filter(|eq| match &eq.rhs {
         Rhs::Apply { op, .. } => !matches!(op, Op::Copy | Op::StopGradient),
@@ -106,7 +106,7 @@ fn has_operator_result(flat: &Flat, sim: &Simulator) -> bool {
     operators.map(|eq| eq.lhs).any(|v| sim_row(sim, v).iter().any(|s| s.value().is_some()))
 }
 
-/// A run whose functions keep their inner values to themselves has the outputs, the end and the states of one without
+/// Checks that a run with functions whose inner values are hidden has the same outputs, end and states as a run without
 /// functions.
 fn check_inner_values(flat: &Arc<Drawn>, inputs: &[Vec<Input>], closed: bool, demand: Demand) {
     let outcome = |tensors: Tensors| {
@@ -130,7 +130,7 @@ fn check_inner_values(flat: &Arc<Drawn>, inputs: &[Vec<Input>], closed: bool, de
     }
 }
 
-/// The simulator that stops and drops agrees with the oracle as far as it comes.
+/// Checks that a simulator that stops at errors and drops cycles agrees with the oracle as far as it runs.
 fn check_stopping(
     flat: &Arc<Drawn>,
     inputs: &[Vec<Input>],
@@ -200,7 +200,7 @@ fn check_stopping(
 /// Runs a program on columns of text and returns the rows of some variables.
 ///
 /// # Panics
-/// Where the engines differ.
+/// The engines differ.
 pub fn rows(flat: &Arc<Drawn>, inputs: &[&str], closed: bool, vars: &[Var]) -> Vec<String> {
     let sim = run(flat, &columns(inputs), closed);
     vars.iter().map(|&v| text(&sim_row(&sim, v))).collect()

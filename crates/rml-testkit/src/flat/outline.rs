@@ -1,4 +1,4 @@
-//! The opposite of inlining: a flat program cut into nodes that call each other.
+//! The inverse of inlining: cuts a flat program into nodes that call each other.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -9,11 +9,11 @@ use rml_ir::normal::{self, Callee, ConstKind, Constant, Formal, Module, Node, No
 
 use crate::Random;
 
-/// A node to be: what it computes, and where it is called.
+/// A group of equations that becomes a node.
 struct Group {
-    /// The group whose node calls it; none for the root.
+    /// The group whose node calls this one; `None` for the root.
     parent: Option<usize>,
-    /// The window that its call opens.
+    /// The window that the call opens.
     opens: Option<Window>,
     /// The innermost window around its equations.
     window: Option<Window>,
@@ -21,10 +21,10 @@ struct Group {
     outputs: BTreeSet<flat::Var>,
 }
 
-/// Cuts a program into a node for each window and some others, each called once, and deals its equations out to them at
-/// random. A variable is called `v` with its number wherever it is.
+/// Cuts a program into a node for each window and some other nodes, each called once. The equations are distributed
+/// over the nodes at random. A variable has the name `v` with its number in every node.
 ///
-/// Ensures: `normal::verify_differentiated`; inlined, each cell of a variable is what it was.
+/// The result satisfies `normal::verify_differentiated`. After inlining, each cell of a variable is the same as before.
 pub fn outlined(flat: &Drawn, r: &mut Random) -> Module {
     let mut groups = vec![Group::new(None, None, None)];
     let mut of_window = Vec::new();
@@ -68,7 +68,8 @@ pub fn outlined(flat: &Drawn, r: &mut Random) -> Module {
     }
 }
 
-/// Lets `to` read a variable that `from` defines: out of all groups up to the one around both, and into those below it.
+/// Makes `to` able to read a variable that `from` defines: the variable becomes an output of the groups up to the
+/// common ancestor, and an input of the groups below it.
 fn carry(groups: &mut [Group], v: flat::Var, mut from: usize, mut to: usize) {
     let depth = |groups: &[Group], mut at: usize| {
         let mut depth = 0;
@@ -99,7 +100,7 @@ struct Maker<'a> {
     flat: &'a Drawn,
     groups: &'a [Group],
     group: usize,
-    /// The node's variable for each that it knows.
+    /// For each variable of the program, the variable of the node, if the node has it.
     vars: IndexVec<flat::Var, Option<normal::Var>>,
     node: Node,
 }

@@ -1,4 +1,4 @@
-//! Each pass alone, and the columns of them that commands use, against the fixed point of the program before.
+//! Checks each pass, and the sequences of passes that commands use, against the fixed point of the original program.
 
 use rml_base::EntityId;
 use rml_ir::flat::{ClockClasses, Drawn, Flat, Var, print};
@@ -11,14 +11,14 @@ use super::outline::outlined;
 use super::text;
 use crate::Random;
 
-/// A pass, or several.
+/// One pass or several.
 type Pass = fn(Flat) -> Drawn;
 
 fn draw(flat: Flat) -> Drawn {
     pass::draw(flat, 0).expect("there is memory for a few scalars")
 }
 
-/// What may drop equations: `settle` leaves idle ones to `cone`.
+/// The passes that may drop equations. `settle` keeps unused equations, which `cone` removes.
 const PASSES: [(&str, Pass); 7] = [
     ("fold", |flat| draw(pass::fold(flat))),
     ("what is kept whole", |flat| draw(pass::lower(flat, Keep::All))),
@@ -29,21 +29,21 @@ const PASSES: [(&str, Pass); 7] = [
     ("what runs, lowered again", |flat| draw(pass::lower(pass::lower(flat, Keep::Needed), Keep::Needed))),
 ];
 
-/// Sends a program through every pass that takes flat programs, and through `inline` cut into nodes, and compares the
+/// Runs a program through every pass that takes flat programs, and, cut into nodes, through `inline`. Compares the
 /// cells before and after:
 ///
-/// - In a trace without errors each output and each state that is kept has the same status in every cycle, what is
-///   unknown included.
-/// - In one with errors nothing is known after that was not before, and no error is new; one in what a pass drops is
-///   not found.
-/// - What inlining makes of the nodes has every cell of every variable, errors included.
-/// - What `forget_values` and `forget_inputs` leave contains no fact that is false in this trace, if it has no
-///   synchronisation errors.
+/// - In a trace without errors, each output and each state that is kept has the same status in every cycle, including
+///   unknown statuses.
+/// - In a trace with errors, a pass makes no more cells known and adds no error. An error in an equation that a pass
+///   drops is not found.
+/// - After inlining, every cell of every variable is the same, including errors.
+/// - After `forget_values` and `forget_inputs`, the analysis finds no fact that is false in this trace, if the trace
+///   has no synchronisation errors.
 ///
-/// Inputs that are only offered are given: what is dropped no longer asks for them.
+/// Inputs on demand are given, because a dropped equation no longer asks for them.
 ///
 /// # Errors
-/// The pass, the program before and after, and the cells that differ.
+/// A pass changes the cells; the text contains the pass, the program before and after, and the cells that differ.
 pub fn check_passes(flat: &Drawn, inputs: &[Vec<Input>], closed: bool, seed: u64) -> Result<(), String> {
     let inputs: Vec<Vec<Input>> = inputs.iter().map(|row| row.iter().map(given).collect()).collect();
     let before = Run::new(flat.clone(), &inputs, closed);
@@ -110,7 +110,7 @@ impl Run {
     }
 }
 
-/// Cuts the program into nodes and inlines them.
+/// Cuts the program into nodes, inlines them, and compares the cells.
 fn inlining(before: &Run, inputs: &[Vec<Input>], closed: bool, seed: u64) -> Result<(), String> {
     let module = outlined(&before.flat, &mut Random(seed));
     let fail = |found: String| format!("{found}\n{}", normal::print(&module));
@@ -119,7 +119,7 @@ fn inlining(before: &Run, inputs: &[Vec<Input>], closed: bool, seed: u64) -> Res
     let after = Run::new(draw(flat), inputs, closed);
     let fail = |found: String| before.report("inline", &after.flat, &found);
     for (new, data) in after.flat.vars.iter_enumerated() {
-        // Copies at the interfaces have the names of what they copy.
+        // Copies at the interfaces have the names of the copied variables.
         let Some(old) = data.name.as_deref().and_then(original) else { continue };
         let (expected, found) = (text(&before.trace.row(old)), text(&after.trace.row(new)));
         if expected != found {
@@ -130,13 +130,13 @@ fn inlining(before: &Run, inputs: &[Vec<Input>], closed: bool, seed: u64) -> Res
     if cycles(before) == cycles(&after) { Ok(()) } else { Err(fail("other operators fail".to_owned())) }
 }
 
-/// The variable that a path of inlined nodes names.
+/// The variable to which a path of inlined nodes refers.
 fn original(path: &str) -> Option<Var> {
     let number = path.rsplit('.').next()?.strip_prefix('v')?.parse().ok()?;
     Some(Var::from_index(number))
 }
 
-/// What is known without values applies to these.
+/// Checks that the facts known without values are true in the run.
 fn forgetting(before: &Run, inputs: &[Vec<Input>]) -> Result<(), String> {
     let values = pass::forget_values(Flat::clone(&before.flat));
     let always = |k: usize| inputs.iter().all(|row| matches!(row[k], Input::Given(_)));

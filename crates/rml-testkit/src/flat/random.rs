@@ -1,8 +1,8 @@
-//! Random flat programs and traces. A program is read off a list of numbers, so that shrinking the list shrinks the
+//! Random flat programs and traces. A program is derived from a list of numbers; a shorter list gives a smaller
 //! program.
 //!
-//! Two kinds: *clocked* programs respect clocks by construction (but may deadlock or overflow), *wild* ones pick
-//! operands of the right type anywhere, so that most of them err in some cycle.
+//! There are two kinds: *clocked* programs respect clocks by construction (but may deadlock or overflow); *wild*
+//! programs pick operands of the right type from any clock, so most of them have an error in some cycle.
 
 use rml_ir::flat::{Drawn, Flat, Init, Rhs, Var, Window};
 use rml_ir::op::{Binary, Compare, Op};
@@ -11,7 +11,7 @@ use rml_sim::Input;
 
 use super::{BOOL, Builder, INT};
 
-/// Numbers to draw from; zero when they run out.
+/// The numbers to draw from; zero when no number remains.
 struct Entropy<'a>(std::slice::Iter<'a, u32>);
 
 impl Entropy<'_> {
@@ -29,10 +29,10 @@ impl Entropy<'_> {
     }
 }
 
-/// A clock: the base, or where a condition on another clock has a value.
+/// A clock: the base clock, or the cycles in which a condition on another clock has a certain value.
 struct Clock {
     vars: Vec<Var>,
-    /// Conditions sampled by so far: the condition, its clock where it is true, and where it is false.
+    /// Conditions for sampling so far: the condition, its clock where it is true, and its clock where it is false.
     samplings: Vec<(Var, usize, usize)>,
 }
 
@@ -41,12 +41,12 @@ struct Generator<'a> {
     e: Entropy<'a>,
     clocks: Vec<Clock>,
     windows: Vec<Window>,
-    /// Variables used before they are defined, with their clocks.
+    /// Variables that are used before they are defined, with their clocks.
     holes: Vec<(Var, usize)>,
     wild: bool,
 }
 
-/// A random program of about `size` equations, and its inputs on the base clock.
+/// A random program of about `size` equations, and the number of its inputs on the base clock.
 pub fn program(numbers: &[u32], size: usize, wild: bool) -> (std::sync::Arc<Drawn>, usize) {
     let mut g = Generator {
         b: Builder::new(),
@@ -92,7 +92,7 @@ pub fn program(numbers: &[u32], size: usize, wild: bool) -> (std::sync::Arc<Draw
 }
 
 impl Generator<'_> {
-    /// A property of a condition; most hold in every cycle.
+    /// Adds an assertion about a condition; most assertions are true in every cycle.
     fn assertion(&mut self) -> Option<()> {
         let clock = self.e.below(self.clocks.len());
         let c = self.any(clock, Some(BOOL))?;
@@ -105,7 +105,7 @@ impl Generator<'_> {
         self.b.flat.vars[v].ty.dtype == dtype
     }
 
-    /// A variable of a clock (of any clock, for a wild program now and then).
+    /// A variable of the given clock; in wild programs, sometimes a variable of any clock.
     fn any(&mut self, clock: usize, dtype: Option<DType>) -> Option<Var> {
         let everywhere = self.wild && self.e.chance(15);
         let among: Vec<Var> = if everywhere {
@@ -145,7 +145,7 @@ impl Generator<'_> {
                     let i = self.e.below(5);
                     self.b.lit(if i == 4 { i64::MAX / 3 } else { i as i64 })
                 };
-                // One variable has one clock, so a named constant goes to a clock for good.
+                // A variable has one clock, so a named constant belongs to this clock from now on.
                 self.clocks[clock].vars.push(v);
                 Some(())
             }
@@ -198,7 +198,7 @@ impl Generator<'_> {
         Some(())
     }
 
-    /// `false and x`, `true or x` and so on: what a constant decides, or leaves as it is.
+    /// `false and x`, `true or x` and so on: an expression that a constant decides or does not change.
     fn constant_case(&mut self, x: Var) -> Var {
         let rhs = self.decided(x);
         let v = self.b.scalar("", BOOL);
@@ -206,7 +206,7 @@ impl Generator<'_> {
         v
     }
 
-    /// A right side of a constant and a condition.
+    /// An expression of a constant and a condition.
     fn decided(&mut self, x: Var) -> Rhs {
         let k = self.e.chance(50);
         let k = self.b.lit(k);
@@ -219,7 +219,7 @@ impl Generator<'_> {
         }
     }
 
-    /// A condition that is `c` wherever it has a value, but may have none.
+    /// A condition that is equal to `c` if it has a value, but may have no value.
     fn twin(&mut self, clock: usize, c: Var) -> Option<Var> {
         let other = self.any(clock, Some(BOOL))?;
         Some(match self.e.below(5) {
@@ -242,7 +242,7 @@ impl Generator<'_> {
         })
     }
 
-    /// Declares the clock of the last input: where the first has a value.
+    /// Declares the clock of an input: the cycles in which the first input has a certain value.
     fn declare(&mut self, input: usize) -> usize {
         let cond = self.b.flat.inputs[0].var;
         let positive = self.e.chance(60);
@@ -251,7 +251,7 @@ impl Generator<'_> {
         if positive { yes } else { no }
     }
 
-    /// The clocks that sampling by a condition makes.
+    /// A condition and the two clocks of sampling by it.
     fn sampling(&mut self, clock: usize, c: Var) -> (Var, usize, usize) {
         let known = self.clocks[clock].samplings.iter().find(|s| s.0 == c).copied();
         known.unwrap_or_else(|| {
@@ -271,8 +271,8 @@ impl Generator<'_> {
         Some(())
     }
 
-    /// Two clocks that drive each other, which no input drives unless some other equation ties one to a clock that
-    /// does.
+    /// Adds two clocks that depend on each other. No input determines them, unless some other equation connects one of
+    /// them to a clock of an input.
     fn circle(&mut self) {
         let (first, second) = (self.clocks.len(), self.clocks.len() + 1);
         self.clocks.extend([0, 1].map(|_| Clock { vars: Vec::new(), samplings: Vec::new() }));
@@ -300,8 +300,8 @@ impl Generator<'_> {
         }
     }
 
-    /// A condition on the clock of another one that holds wherever it has a value; of a wild program, now and then,
-    /// except where that is false.
+    /// A condition on the clock of `x` that is true if it has a value. In wild programs it is sometimes false where `x`
+    /// is false.
     fn mostly_true(&mut self, x: Var) -> Var {
         let k = self.b.lit(true);
         match self.e.below(10) {
@@ -367,7 +367,7 @@ impl Generator<'_> {
     }
 }
 
-/// A trace: base cycles are absent now and then for all inputs at once; wild ones also for one input alone.
+/// A trace. In some base cycles all inputs are absent; in wild traces, sometimes only one input is absent.
 pub fn trace(flat: &Flat, numbers: &[u32], cycles: usize, wild: bool) -> Vec<Vec<Input>> {
     let mut e = Entropy(numbers.iter());
     let (absent, on_demand) = (e.below(3) * 20, if e.chance(25) { 40 } else { 0 });

@@ -1,4 +1,4 @@
-//! One program against central differences in double precision, along random directions.
+//! Compares the gradient of a program with central differences in double precision, along random directions.
 
 use std::sync::Arc;
 
@@ -14,34 +14,34 @@ use rml_sim::{Input, Options, Simulator, Status};
 use super::{P, Program, Rows, normal};
 use crate::Random;
 
-/// Differences of sums of this size are exact to some 1e-10.
+/// The step; differences of sums of this size are exact to about 1e-10.
 const STEP: f64 = 1e-5;
 const TOLERANCE: f64 = 1e-6;
 
-/// A program compiled, its inputs, and what it computes.
+/// A compiled program, its inputs and its parameters.
 struct Case {
     forward: Arc<Drawn>,
-    /// The same with all its variables, also those that the loss does not depend on.
+    /// The forward program with all its variables, including those that the loss does not depend on.
     whole: Drawn,
     backward: Arc<Drawn>,
-    /// For each input its gradient's output.
+    /// For each input, the output with its gradient.
     inputs: Vec<Option<usize>>,
-    /// By key, the value of each parameter, and its gradient's output.
+    /// By key, the value of each parameter and the output with its gradient.
     params: IndexMap<Arc<str>, (Value, usize)>,
     rows: Rows,
     cycles: usize,
 }
 
-/// What came of a comparison.
+/// The outcome of a comparison.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Outcome {
     /// Gradients and differences agree.
     Agrees,
-    /// Cells wait for each other: no function.
+    /// Cells wait for each other, so the program defines no function.
     NotProductive,
-    /// Not smooth where it is tried.
+    /// The function is not smooth at this point.
     Kink,
-    /// They differ, or the program does not compile: how.
+    /// Gradients and differences differ, or the program does not compile; the text states the difference or the error.
     Wrong(String),
 }
 
@@ -52,7 +52,7 @@ fn numbers(v: &Value) -> Vec<f64> {
     }
 }
 
-/// The rows of outputs of a closed trace; `None` where a cell stays undetermined.
+/// The rows of outputs of a closed trace; `None` if a cell is undetermined.
 fn run(
     flat: &Arc<Drawn>,
     rows: &Rows,
@@ -96,7 +96,7 @@ impl Case {
         let backward = finish(backward);
         let values = Simulator::new(Arc::clone(&backward), Options::default()).states();
         let values = values.map_err(|e| e.to_string())?;
-        // A parameter that nothing depends on is not there any more.
+        // A parameter is missing if no variable depends on it.
         let there = outputs.into_iter().filter_map(|(key, at)| Some((values.get(&key)?.clone(), at, key)));
         let params = there.map(|(value, at, key)| (key, (value, at))).collect();
         let cycles = 1 + r.below(5);
@@ -112,7 +112,7 @@ impl Case {
         })
     }
 
-    /// The sum of the loss with inputs and parameters moved along a direction.
+    /// The sum of the loss after moving inputs and parameters along a direction.
     fn loss(&self, along: &Direction, h: f64) -> Option<f64> {
         let moved = |v: &Value, d: &[f64]| {
             let data = numbers(v).iter().zip(d).map(|(x, d)| x + h * d).collect();
@@ -134,12 +134,12 @@ impl Case {
         Some(found.iter().filter_map(|row| row[0].value().and_then(Value::as_num)).sum())
     }
 
-    /// Whether all cells are determined, but for the last ones of `post`.
+    /// Whether all cells are determined, except the last cells of `post`.
     fn is_productive(&self) -> bool {
         let is_post = |eq: &&rml_ir::flat::Equation| matches!(eq.rhs, Rhs::Post { .. });
         let posts: Vec<usize> =
             self.whole.equations.iter().filter(is_post).map(|eq| eq.lhs.index()).collect();
-        // The rows stand in the order of the variables.
+        // The rows are in the order of the variables.
         let table = super::run(self.whole.clone(), &self.rows, self.cycles);
         table.values().enumerate().all(|(v, row)| posts.contains(&v) || row.iter().all(Status::is_determined))
     }
@@ -166,7 +166,7 @@ impl Case {
             if near(gradient, expected) {
                 continue;
             }
-            // Where the function is smooth, another step gives the same slope.
+            // If the function is smooth, other steps give the same slope.
             let again = [STEP / 7.0, STEP / 50.0].map(|h| slope(h).unwrap_or(f64::NAN));
             return if again.iter().all(|&b| (b - expected).abs() <= 1e-4 * (1.0 + expected.abs())) {
                 Outcome::Wrong(format!("the gradient is {gradient}, by differences {expected}"))
@@ -218,7 +218,7 @@ impl Direction {
     }
 }
 
-/// All inputs are on the base clock.
+/// Random inputs, all on the base clock.
 fn inputs(flat: &Flat, cycles: usize, r: &mut Random) -> Rows {
     let base: Vec<bool> = (0..cycles).map(|_| r.chance(0.85)).collect();
     let mut rows = Rows::new();
@@ -239,12 +239,12 @@ fn cell(shape: &Shape, dtype: DType, r: &mut Random) -> Value {
     Value::new(shape.clone(), data).to_precision(P)
 }
 
-/// A program with the inputs and directions of that seed.
+/// Compares the gradient of a program, for the inputs and directions of the given seed.
 pub fn outcome(program: &Program, seed: u64) -> Outcome {
     outcome_of(&program.text(), seed)
 }
 
-/// The same of a text whose node `main` has one output, a scalar num, and inputs on the base clock.
+/// Compares the gradient of a text. Its node `main` must have one output, a scalar num, and inputs on the base clock.
 pub fn outcome_of(text: &str, seed: u64) -> Outcome {
     let mut r = Random(seed.wrapping_mul(31).wrapping_add(5));
     match Case::new(text, &mut r) {
@@ -253,7 +253,7 @@ pub fn outcome_of(text: &str, seed: u64) -> Outcome {
     }
 }
 
-/// The smallest program found that is still wrong, as text, with what is wrong.
+/// The text of the smallest program found that still fails, with the failure.
 pub fn shrunk(mut program: Program, seed: u64, mut why: String) -> String {
     loop {
         let smaller = program.smaller().into_iter().find_map(|p| match outcome(&p, seed) {

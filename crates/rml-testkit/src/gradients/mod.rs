@@ -19,13 +19,13 @@ use rml_sim::{Input as Given, Options, Simulator, Status};
 pub use differences::{Outcome, outcome, outcome_of, shrunk};
 pub use program::Program;
 
-/// The precision of everything that is compared here.
+/// The precision of all comparisons in this module.
 pub const P: Precision = Precision::F64;
 
-/// What is given to each input in each cycle.
+/// The values of each input, one entry per cycle.
 pub type Rows = IndexMap<String, Vec<Option<Value>>>;
 
-/// As in the embedded prelude.
+/// The same nodes as in the embedded prelude.
 pub const PRELUDE: &str = "node diff_param(init, bp, do) -> (o)
   o = init fby o1;
   o1 = o + merge bp do 0.0;
@@ -34,15 +34,15 @@ pub const PRELUDE: &str = "node diff_param(init, bp, do) -> (o)
 /// The normal form of a program.
 ///
 /// # Errors
-/// Its findings.
+/// The program has errors; the text contains them.
 pub fn normal(text: &str, root: Root) -> Result<Module, String> {
     normal_with(text, root, PRELUDE)
 }
 
-/// The same under another prelude.
+/// The normal form of a program under another prelude.
 ///
 /// # Errors
-/// Its findings.
+/// The program has errors; the text contains them.
 pub fn normal_with(text: &str, root: Root, prelude: &'static str) -> Result<Module, String> {
     let mut sources = Sources::new();
     let main = sources.add("test", text);
@@ -53,10 +53,10 @@ pub fn normal_with(text: &str, root: Root, prelude: &'static str) -> Result<Modu
     }
 }
 
-/// The statuses of all variables by name, of a closed trace.
+/// The statuses of all variables by name, in a closed trace.
 ///
 /// # Panics
-/// Where an input is missing or the simulator reports an error.
+/// An input is missing, or the simulator reports an error.
 pub fn run(flat: Drawn, inputs: &Rows, cycles: usize) -> IndexMap<String, Vec<Status>> {
     let flat = Arc::new(flat);
     let mut sim = Simulator::new(flat.clone(), Options { record: true, ..Options::default() });

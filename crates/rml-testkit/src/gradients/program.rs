@@ -1,11 +1,11 @@
 //! Random programs as text: scalars, vectors and matrices on four clocks, all primitives, operators of every family,
-//! parameters, instances (also window by window, in each other), recurrences in both directions.
+//! parameters, instances (also in windows, and within each other), and recurrences in both directions.
 
 use std::fmt::Write as _;
 
 use crate::Random;
 
-/// The types that variables have.
+/// The types of variables.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Ty {
     Scalar,
@@ -15,7 +15,7 @@ enum Ty {
 
 use Ty::{Matrix as M, Scalar as S, Vector as V};
 
-/// The base clock, `c`, `not c`, and `e` (which is `b when c`).
+/// The base clock, `c`, `not c`, and `e`, which is `b when c`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Clock {
     Base,
@@ -26,11 +26,11 @@ enum Clock {
 
 const CLOCKS: [Clock; 4] = [Clock::Base, Clock::On, Clock::Off, Clock::Inner];
 
-/// What all nodes take.
+/// The inputs of every node.
 const INPUTS: &str = "x: num [], y: num [2], w: num [2, 2], c: bool [], b: bool [], z: bool [], d: bool []";
 
-/// Operators: an expression over `$0`, `$1`, its type and those of its operands. Smooth or with kinks where a random
-/// number hardly ever is, and without growth.
+/// Operators: an expression over `$0`, `$1`, its type and the types of its operands. They do not increase numbers, and
+/// are smooth, except at points that random numbers rarely meet.
 const OPERATORS: &[(&str, Ty, &[Ty])] = &[
     ("tanh($0)", S, &[S]),
     ("sigmoid($0)", S, &[S]),
@@ -133,7 +133,7 @@ const OPERATORS: &[(&str, Ty, &[Ty])] = &[
 /// A variable with its definition.
 #[derive(Clone, Debug)]
 struct Equation {
-    /// With the type and clock of each.
+    /// The names of the defined variables, with the type and clock of each.
     lhs: Vec<(String, Option<(Ty, Clock)>)>,
     rhs: String,
 }
@@ -146,12 +146,12 @@ struct Node {
     equations: Vec<Equation>,
 }
 
-/// A program; `main`, its last node, has the one output `loss`.
+/// A program. Its last node is `main`, which has one output, `loss`.
 #[derive(Clone, Debug)]
 pub struct Program(Vec<Node>);
 
 impl Program {
-    /// A random one.
+    /// A random program.
     pub fn random(r: &mut Random) -> Self {
         let mut nodes: Vec<Node> = Vec::new();
         for k in 0..r.below(3) {
@@ -165,7 +165,7 @@ impl Program {
         program
     }
 
-    /// The text, without what nothing reads.
+    /// The text of the program.
     pub fn text(&self) -> String {
         let mut text = String::new();
         for node in &self.0 {
@@ -179,7 +179,7 @@ impl Program {
         text
     }
 
-    /// The program with one definition fewer that matters, for each definition.
+    /// Smaller programs, one for each definition that can be replaced by a simpler one.
     pub fn smaller(&self) -> Vec<Self> {
         let mut all = Vec::new();
         for (n, node) in self.0.iter().enumerate() {
@@ -200,7 +200,7 @@ impl Program {
         all
     }
 
-    /// Drops equations and nodes that nothing reads.
+    /// Drops unused equations and nodes.
     fn prune(&mut self) {
         for node in &mut self.0 {
             let mut wanted: Vec<String> = node.outputs.clone();
@@ -226,7 +226,7 @@ impl Program {
     }
 }
 
-/// The simplest expression of that type on that clock.
+/// The simplest expression of the given type on the given clock.
 fn anchor(ty: Ty, clock: Clock) -> String {
     let base = match ty {
         S => "x",
@@ -243,7 +243,7 @@ fn anchor(ty: Ty, clock: Clock) -> String {
 
 struct Maker<'a> {
     r: &'a mut Random,
-    /// What may be called.
+    /// The nodes that may be called.
     nodes: &'a [Node],
     vars: Vec<(String, Ty, Clock)>,
     equations: Vec<Equation>,
@@ -293,7 +293,7 @@ impl<'a> Maker<'a> {
         *self.r.pick(&[Clock::Base, Clock::Base, Clock::On, Clock::Off, Clock::Inner])
     }
 
-    /// A variable of that type on that clock, a late one more often than an early one.
+    /// A variable of the given type on the given clock; later variables have a higher probability.
     fn pick(&mut self, ty: Ty, clock: Clock) -> String {
         let fit: Vec<&String> =
             self.vars.iter().filter(|v| (v.1, v.2) == (ty, clock)).map(|v| &v.0).collect();
@@ -387,7 +387,7 @@ impl<'a> Maker<'a> {
         self.define(ty, clock, &format!("{init} fby{back} {v}"));
     }
 
-    /// `post`, cut by the end of the trace or window, or by a condition as well (backfill).
+    /// `post`, with another value in the last cycle of the trace or window, or also if a condition is true (backfill).
     fn future(&mut self, ty: Ty, clock: Clock) {
         let (here, next) = (self.pick(ty, clock), self.pick(ty, clock));
         if self.r.chance(0.5) {
@@ -411,7 +411,7 @@ impl<'a> Maker<'a> {
         let node = &nodes[self.r.below(nodes.len())];
         let clock = self.clock();
         let nums = [S, V, M].map(|ty| self.pick(ty, clock)).join(", ");
-        // A second output is on the node's own clock `c`: the caller then has to have it, too.
+        // A second output is on the node's own clock `c`, so the caller must use the same condition.
         let both = node.outputs.len() > 1;
         let clock = if both { Clock::Base } else { clock };
         let nums = if both { [S, V, M].map(|ty| self.pick(ty, clock)).join(", ") } else { nums };
@@ -431,7 +431,7 @@ impl<'a> Maker<'a> {
         self.equations.push(Equation { lhs, rhs });
     }
 
-    /// Steps between recurrences that are closed at the end.
+    /// Adds steps between the start of recurrences and their definitions at the end.
     fn body(&mut self, steps: usize) {
         let mut open = Vec::new();
         for _ in 0..self.r.below(3) {
@@ -490,7 +490,7 @@ impl<'a> Maker<'a> {
                 Clock::Inner => format!("merge c (merge e ({v}) 0.0) 0.0"),
             };
             let weight = self.constant(S);
-            // Some gradients come in some cycles only.
+            // Some gradients are present only in some cycles.
             let term = if self.r.chance(0.5) {
                 let cond = self.condition(Clock::Base);
                 format!("(merge {cond} (({term}) when {cond}) 0.0)")

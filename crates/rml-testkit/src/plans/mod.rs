@@ -1,4 +1,5 @@
-//! Programs by plan and by simulator: the same cells and errors, in windows and blocks of any length.
+//! Runs programs by plan and by simulator: both must give the same cells and errors, in windows and blocks of any
+//! length.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -19,36 +20,37 @@ use crate::flat::text;
 
 mod stopped;
 
-/// What became of a program.
+/// The outcome of a comparison.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Planned {
-    /// All cells that the simulator knows are those of the plan.
+    /// The plan gives all cells that the simulator knows.
     Equal,
-    /// The same, of a plan that waits: at how many cycles the plan gives all outputs, and at how many the simulator
-    /// does.
+    /// The same, for a plan that waits: the number of cycles for which the plan gives all outputs, and the number for
+    /// which the simulator does.
     Waited(usize, usize),
-    /// An operator has no result, by plan in the window that has the cycle in which it has none in the simulator.
+    /// An operator has no result. The plan finds this in the window that contains the cycle in which the simulator
+    /// finds it.
     Failed,
-    /// There is no plan, for that reason.
+    /// There is no plan, for the given reason.
     Declined(String),
-    /// The simulator stops with an error, at the end of the trace at the latest, or some cycle is no tick of the base
-    /// clock.
+    /// The simulator stops with an error, at the latest at the end of the trace, or some cycle is not a tick of the
+    /// base clock.
     Stopped,
 }
 
-/// Compares the plan of a program, run by the reference, by the embedded backend, and by calls of its functions, with
-/// the simulator, over these cycles, in whole windows or in blocks of random length.
+/// Compares the plan of a program with the simulator. The plan is run by the reference, by the embedded backend, and by
+/// calls of its functions, over the given cycles, in whole windows or in blocks of random length.
 ///
 /// # Errors
-/// The first difference, with the plan.
+/// There is a difference; the text contains the first one and the plan.
 pub fn compare(flat: &Arc<Drawn>, inputs: &[Vec<Input>], r: &mut Random) -> Result<Planned, String> {
     compare_on(&(Arc::new(rml_backend_cpu::Cpu) as Arc<dyn Backend>), flat, inputs, r)
 }
 
-/// The same, with the functions called on that backend.
+/// The same as [`compare`], with the functions called on the given backend.
 ///
 /// # Errors
-/// As [`compare`].
+/// The same as for [`compare`].
 pub fn compare_on(
     backend: &Arc<dyn Backend>,
     flat: &Arc<Drawn>,
@@ -69,13 +71,13 @@ pub fn compare_on(
     if base_is_absent(flat, &sim, inputs.len()) {
         return Ok(Planned::Stopped);
     }
-    // What a block puts out holds even if the trace ends with it.
+    // The outputs of a block must also be right if the trace ends after the block.
     let mut closed = Simulator::new(Arc::clone(flat), Options { record: true, ..Options::default() });
     let is_closed = plan.ends == Ends::Nothing;
     if is_closed
         && inputs.iter().try_for_each(|row| closed.feed(row)).and_then(|()| closed.finish(true)).is_err()
     {
-        // A plan that knows by the facts what the simulator waits for may stop before.
+        // The plan may use facts to compute values for which the simulator still waits, so there is no comparison.
         return Ok(Planned::Stopped);
     }
     let run = Run { flat, plan: &plan, sim: &sim, closed: is_closed.then_some(&closed), backend };
@@ -87,7 +89,7 @@ pub fn compare_on(
     Ok(if plan.waits { Planned::Waited(done, run.known(inputs.len())) } else { Planned::Equal })
 }
 
-/// The plan as its text says it; everything that follows tests the text as well.
+/// The plan after printing and parsing; all further steps test the text form too.
 fn read_back(plan: &Plan) -> Result<Plan, String> {
     let text = print(plan);
     let fail = |why: String| format!("the text of the plan: {why}\n{text}");
@@ -96,7 +98,7 @@ fn read_back(plan: &Plan) -> Result<Plan, String> {
     if print(&read) == text { Ok(read) } else { Err(fail(format!("it is read as\n{}", print(&read)))) }
 }
 
-/// Whether an input of the base clock is absent in some cycle: that cycle is no tick of any window.
+/// Whether an input of the base clock is absent in some cycle, which is then not a tick of any window.
 fn base_is_absent(flat: &Flat, sim: &Simulator, cycles: usize) -> bool {
     let clocks = rml_analysis::clocks(flat).clocks;
     let base = flat.inputs.iter().filter(|i| clocks.of[i.var] == rml_analysis::Clocks::BASE);
@@ -105,8 +107,8 @@ fn base_is_absent(flat: &Flat, sim: &Simulator, cycles: usize) -> bool {
     base.into_iter().any(|i| (0..cycles).any(|n| absent(n, i.var)))
 }
 
-/// Whether an operator that may fail has no value in some of these cycles, since its operands have none, as after the
-/// end of a window. There a plan may compute something that nothing reads, and suspect more than it has to.
+/// Whether an operator that may fail has no value in some of these cycles, because its operands have no value, for
+/// example after the end of a window. A plan may then compute an unused result, and suspect more than necessary.
 fn is_unknown(flat: &Flat, sim: &Simulator, mut cycles: Range<usize>) -> bool {
     let may_fail = |e: &&rml_ir::flat::Equation| match &e.rhs {
         Rhs::Apply { op, args } => op.may_fail(args.iter().map(|v| flat.vars[*v].ty.dtype)),
@@ -123,19 +125,19 @@ struct Run<'a> {
     flat: &'a Drawn,
     plan: &'a Arc<Plan>,
     sim: &'a Simulator,
-    /// The same cycles as a whole trace.
+    /// The same cycles in a closed trace.
     closed: Option<&'a Simulator>,
     backend: &'a Arc<dyn Backend>,
 }
 
-/// What runs a plan beside the reference.
+/// The runs that are compared with the reference.
 struct Fast<N: Number> {
     cpu: Cpu<N>,
-    /// The same plan, where loops over sequences run tick by tick; none if there are none.
+    /// The same plan with loops over sequences that run tick by tick; `None` if it has no such loops.
     serial: Option<Cpu<N>>,
-    /// The same with three threads, which share everything that they can.
+    /// The same plan on three threads, which share as much work as possible.
     shared: Cpu<N>,
-    /// None once it suspects what is right, as devices may.
+    /// The run by calls; `None` after a suspicion without a reason, which devices may have.
     lowered: Option<Lowered>,
 }
 
@@ -144,24 +146,24 @@ impl Run<'_> {
         self.sim.status(cycle as u64, v).ok().flatten().unwrap_or_default()
     }
 
-    /// The inputs over those cycles.
+    /// The inputs over the given cycles.
     fn inputs(&self, cycles: Range<usize>) -> Vec<Column> {
         let cell = |n: usize, v: Var| self.status(n, v).value().cloned();
         self.flat.inputs.iter().map(|i| cycles.clone().map(|n| cell(n, i.var)).collect()).collect()
     }
 
-    /// At how many cycles the simulator knows all outputs.
+    /// The number of cycles for which the simulator knows all outputs.
     fn known(&self, cycles: usize) -> usize {
         let is_known = |n: &usize| self.flat.outputs.iter().all(|v| self.status(*n, *v).is_determined());
         (0..cycles).take_while(is_known).count()
     }
 
-    /// Runs window after window. In how many cycles.
+    /// Runs window after window; returns the number of cycles that were run.
     fn windows<N: Number>(&self, cycles: usize, r: &mut Random) -> Result<usize, String> {
         let mut reference = Machine::new(Arc::clone(self.plan));
         let mut fast = Fast {
             cpu: Cpu::<N>::new(Arc::clone(self.plan)).map_err(|short| short.to_string())?,
-            // Blocks that wait run on the embedded backend alone.
+            // Blocks that wait run only on the embedded backend.
             lowered: (!self.plan.waits)
                 .then(|| Lowered::new(Arc::clone(self.plan), Arc::clone(self.backend))),
             shared: Cpu::<N>::sharing_all(Arc::clone(self.plan), 3).map_err(|short| short.to_string())?,
@@ -257,9 +259,9 @@ impl Run<'_> {
             let called = called.flatten().map(|held| held.to_host()).transpose();
             let called = called.map_err(|f| format!("by calls: {f:?}"))?;
             let (slow, fast) = (reference.register(register), cpu.register(register.0 as usize));
-            // An optimiser may scale up what is rounded in sums: numbers are compared where they are put out.
+            // An optimiser may enlarge rounding errors of sums, so numbers are compared only as outputs.
             let same = slow.is_some() == fast.is_some() && (data.ty.is_num() || close(slow, fast.as_ref()));
-            // A register that is not set may hold what it is read as then.
+            // A register that is not set may contain its start value.
             let alike = lowered.is_none()
                 || slow.is_none()
                 || called.is_some() && (data.ty.is_num() || close(slow, called.as_ref()));
@@ -280,7 +282,7 @@ impl Run<'_> {
         terms.any(|term| matches!(term.op, Op::Einsum(_)))
     }
 
-    /// Two machines give the same bits.
+    /// Checks that two machines give the same bits.
     fn same_bits<N: Number>(&self, cpu: &Cpu<N>, other: &Cpu<N>, ticks: usize) -> Result<(), String> {
         let same = |a: Option<Value>, b: Option<Value>| match (a, b) {
             (Some(a), Some(b)) => bits(&a) == bits(&b),
@@ -311,8 +313,8 @@ impl Run<'_> {
                 ));
             }
         }
-        // The simulator waits where a plan need not: for the operands of what is constant by the facts, for an end that
-        // a later cycle tells.
+        // The simulator waits in some cases in which a plan need not wait: for operands of values that are constant by
+        // the facts, and for an end that depends on a later cycle.
         let cells = cells.zip((from..).map(|n| self.status(n, v)));
         let (got, wanted): (Vec<Status>, Vec<Status>) =
             cells.filter(|(_, wanted)| wanted.is_determined()).unzip();
@@ -323,18 +325,18 @@ impl Run<'_> {
     }
 }
 
-/// How many of the cycles that are left are looked at for the next window.
+/// The number of remaining cycles that are offered for the next window.
 fn rest(plan: &Plan, left: usize, waits: bool, r: &mut Random) -> usize {
     let ahead = plan.ahead() as usize;
     match plan.ends {
-        // What waits for more than a block has is run again with everything that there is.
+        // A block that waits for more cycles is run again with all remaining cycles.
         Ends::Nothing if waits => left,
         Ends::Nothing => ahead + 1 + r.below(left.saturating_sub(ahead).clamp(1, 5)),
         Ends::Given(_) | Ends::Found { .. } => left,
     }
 }
 
-/// Whether cells are equal, numbers up to the order in which sums are taken.
+/// Whether cells are equal, with numbers equal up to the order of sums.
 fn same_cells(got: &[Status], wanted: &[Status]) -> bool {
     let same = |(a, b): (&Status, &Status)| match (a, b) {
         (Status::Value(a), Status::Value(b)) => close(Some(a), Some(b)),
@@ -343,7 +345,7 @@ fn same_cells(got: &[Status], wanted: &[Status]) -> bool {
     got.len() == wanted.len() && got.iter().zip(wanted).all(same)
 }
 
-/// The plan without sequences; none if it has none.
+/// The plan without sequences; `None` if it has none.
 fn serial(plan: &Plan) -> Option<Plan> {
     let mut plan = plan.clone();
     let mut found = false;
@@ -381,7 +383,7 @@ fn offer(lowered: &mut Lowered, columns: &[Column], ticks: usize) {
     }
 }
 
-/// Has the embedded backend find the end of a window in some of the cycles first, then in all of them.
+/// Makes the embedded backend find the end of a window in some of the cycles first, and then in all of them.
 fn found<N: Number>(
     Fast { cpu, serial, shared, lowered }: &mut Fast<N>,
     columns: &[Column],
@@ -416,7 +418,7 @@ fn found<N: Number>(
     ))
 }
 
-/// Whether two cells are equal, numbers up to the order in which sums are taken.
+/// Whether two cells are equal, with numbers equal up to the order of sums.
 fn close(a: Option<&Value>, b: Option<&Value>) -> bool {
     let (Some(a), Some(b)) = (a, b) else { return a.is_none() && b.is_none() };
     let near = |a: f64, b: f64, part: f64| {

@@ -1,5 +1,5 @@
-//! Programs that stop, since an operator has no result: the plan finds no result either in the window that has that
-//! cycle, and in none before.
+//! Programs that stop because an operator has no result: the plan must also find no result in the window with that
+//! cycle, and must find results in all windows before.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -18,8 +18,8 @@ use rml_sim::{Input, Simulator};
 use super::{Planned, base_is_absent, is_unknown, offer, rest, set};
 use crate::Random;
 
-/// Compares the plan of a program that has stopped in a simulator, run by the reference, by the embedded backend and by
-/// calls of functions.
+/// Compares the plan of a program that has stopped in a simulator. The plan is run by the reference, by the embedded
+/// backend and by calls of functions.
 pub(super) fn compare(
     flat: &Arc<Drawn>,
     plan: &Arc<Plan>,
@@ -43,7 +43,7 @@ pub(super) fn compare(
         Precision::F32 => stopped.embedded::<f32>(&windows, &last)?,
         Precision::F64 => stopped.embedded::<f64>(&windows, &last)?,
     }
-    // Blocks that wait run on the embedded backend alone.
+    // Blocks that wait run only on the embedded backend.
     if !plan.waits && backend.is_host() {
         stopped.by_calls(backend, &windows, &last)?;
     }
@@ -59,7 +59,7 @@ struct Stopped<'a> {
     cycle: usize,
 }
 
-/// The cycles of windows that run to their end, and those of one that is stopped.
+/// The cycles of the complete windows, and those of the window that stops.
 type Windows = (Vec<Range<usize>>, Range<usize>);
 
 impl Stopped<'_> {
@@ -72,7 +72,7 @@ impl Stopped<'_> {
         ports.map(|i| self.inputs[cycles.clone()].iter().map(|row| cell(row, i)).collect()).collect()
     }
 
-    /// The windows of a run by the reference; none if the cycle is in none of them.
+    /// The windows of a run by the reference; `None` if no window contains the cycle.
     fn reference(&self, r: &mut Random) -> Result<Option<Windows>, String> {
         let (mut machine, cycles) = (Machine::new(Arc::clone(self.plan)), self.inputs.len());
         let (mut windows, mut from, mut waits) = (Vec::new(), 0, false);

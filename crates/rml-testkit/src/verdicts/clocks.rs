@@ -1,4 +1,4 @@
-//! Verdicts about clocks against runs.
+//! Compares verdicts about clocks with runs.
 
 use std::sync::Arc;
 
@@ -10,19 +10,19 @@ use rml_sim::{Input, Options, Simulator, Status};
 
 use crate::Random;
 
-/// What is said about a program's clocks, and whether runs met a synchronisation error.
+/// The verdict about a program's clocks, and whether runs had a synchronisation error.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Judged {
-    /// No run that respects its clocks errs, and none did.
+    /// Every run that respects the clocks is free of errors, and no run had one.
     Proved,
-    /// Some run errs; whether one was seen to.
+    /// Some run has an error; the field states whether one was found.
     Rejected(bool),
-    /// It is not known; whether a run was seen to err.
+    /// The verdict is not known; the field states whether a run had an error.
     Dynamic(bool),
 }
 
-/// A trace that respects the clocks: inputs on the base clock are present in every cycle, declared ones where they are
-/// declared to be, and those whose clock was inferred where the program asks for them.
+/// A trace that respects the clocks. Inputs on the base clock are present in every cycle, declared inputs in the cycles
+/// of their declared clocks, and inputs with inferred clocks if the program asks for them.
 pub fn respecting(flat: &Flat, clocks: &Clocks, r: &mut Random, cycles: usize) -> Vec<Vec<Input>> {
     let mut cycle = || {
         let mut row: Vec<Input> = Vec::new();
@@ -37,7 +37,7 @@ pub fn respecting(flat: &Flat, clocks: &Clocks, r: &mut Random, cycles: usize) -
             });
             row.push(match gate {
                 Some((Some(Input::Given(Value::Bool(b))), positive)) if *b == positive => Input::Given(value),
-                // Present if the condition turns out to be.
+                // The input is present if the condition is found to be true.
                 Some((Some(Input::OnDemand(Some(Value::Bool(b)))), positive)) if *b == positive => {
                     Input::OnDemand(Some(value))
                 }
@@ -51,7 +51,7 @@ pub fn respecting(flat: &Flat, clocks: &Clocks, r: &mut Random, cycles: usize) -
     (0..cycles).map(|_| cycle()).collect()
 }
 
-/// The same inputs with some ints so large that the sum of two does not fit.
+/// The same inputs, in which some ints are so large that the sum of two does not fit.
 pub fn overflowing(mut inputs: Vec<Vec<Input>>, r: &mut Random) -> Vec<Vec<Input>> {
     for input in inputs.iter_mut().flatten() {
         if let Input::Given(Value::Int(i @ 2..)) | Input::OnDemand(Some(Value::Int(i @ 2..))) = input
@@ -63,14 +63,14 @@ pub fn overflowing(mut inputs: Vec<Vec<Input>>, r: &mut Random) -> Vec<Vec<Input
     inputs
 }
 
-/// How a run ended.
+/// The end of a run.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum End {
-    /// With a synchronisation error.
+    /// The run ended with a synchronisation error.
     Error,
-    /// Well: all cells of its first half are known.
+    /// All cells of the first half of the run are known.
     Known,
-    /// In another way.
+    /// Any other end.
     Open,
 }
 
@@ -91,16 +91,16 @@ fn errs(flat: &Arc<Drawn>, trace: &[Vec<Input>]) -> bool {
     end(flat, trace) == End::Error
 }
 
-/// Whether 600 random runs end well. An error may hide where a run waits for ever, so those say nothing.
+/// Whether 600 random runs end with known cells. A run that waits forever does not count, because it may hide an error.
 pub fn runs_well(flat: &Arc<Drawn>, r: &mut Random) -> bool {
     let report = clocks(flat);
     (0..600).all(|_| end(flat, &respecting(flat, &report.clocks, r, 8)) == End::Known)
 }
 
-/// Compares the verdict with random runs: 12 where clocks are proved, else up to 60 until one errs.
+/// Compares the verdict with random runs: 12 if the clocks are proved, otherwise up to 60 until one has an error.
 ///
 /// # Errors
-/// A program that is proved, and the trace on which it errs.
+/// The clocks are proved, but a run has an error; the text contains the program and the trace.
 pub fn judge(flat: &Arc<Drawn>, r: &mut Random) -> Result<Judged, String> {
     let report = clocks(flat);
     let mut run = || {

@@ -1,4 +1,4 @@
-//! What the analysis says about a program, against runs of it.
+//! Compares the results of the analysis of a program with runs of it.
 
 mod clocks;
 mod waits;

@@ -1,4 +1,4 @@
-//! The stated waits and bytes against a run.
+//! Compares the stated waits and bytes with a run.
 
 use std::sync::Arc;
 
@@ -9,18 +9,19 @@ use rml_ir::Value;
 use rml_ir::flat::{Drawn, Flat, Rhs, Var, Window};
 use rml_sim::{Input, Options, Simulator, Status};
 
-/// What is said about a program that ran as it is said to.
+/// The outcome for a program that ran as stated.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Waits {
-    /// The kind of the cell that waits longest: bounded, windowed, closed only, dynamic, rejected.
+    /// The kind of the cell with the longest wait: 0 bounded, 1 windowed, 2 closed only, 3 dynamic, 4 rejected.
     pub kind: usize,
     /// Whether all cells became known.
     pub all_known: bool,
-    /// Whether it is windowed and its memory was compared.
+    /// Whether the program is windowed and its memory was compared.
     pub compared: bool,
 }
 
-/// When each cell became known, by variable and cycle; the number of cycles at the end of the closed trace.
+/// The cycle in which each cell became known, by variable and cycle; the number of cycles for the end of the closed
+/// trace.
 struct Run {
     known: Vec<Vec<Option<usize>>>,
     sim: Simulator,
@@ -63,7 +64,7 @@ impl Run {
         }
     }
 
-    /// Whether some window ends in every cycle but the last: then nothing in it waits for another cycle.
+    /// Whether some window ends in every cycle but the last. No value in this window then waits for another cycle.
     fn has_short_windows(&self, flat: &Flat) -> bool {
         let ends = |w: Window, n: usize| {
             let mut around = std::iter::successors(Some(w), |w| flat.windows[*w].parent);
@@ -72,9 +73,9 @@ impl Run {
         flat.windows.ids().any(|w| (0..self.cycles() - 1).all(|n| ends(w, n)))
     }
 
-    /// Whether something that is said to be never known is ever present.
+    /// Whether a variable that is stated to be never known is present in some cycle.
     fn is_reached(&self, flat: &Flat, c: &Causality) -> bool {
-        // A circle deadlocks only in the cycles where all its guards hold.
+        // A circle deadlocks only in the cycles in which all its guards are true.
         let closes = |guards: &Vec<Guard>, n: usize| {
             guards.iter().all(|guard| self.value(n, guard.cond) == Some(guard.value))
         };
@@ -92,7 +93,7 @@ impl Run {
         if cut.all { each.all(|h| h) } else { each.any(|h| h) }
     }
 
-    /// The cycle by which a wait is over.
+    /// The cycle in which a wait ends.
     fn end(&self, c: &Causality, wait: &Wait, n: usize) -> Option<usize> {
         let mut m = n + usize::try_from(wait.lead).unwrap();
         for round in 0..usize::try_from(wait.rounds).unwrap() * wait.cuts.len() {
@@ -114,7 +115,7 @@ fn rank(latency: &Latency) -> usize {
     }
 }
 
-/// Open cycles and bytes of a bounded program are what is stated, or less where conditions spare a wait.
+/// Checks that open cycles and bytes of a bounded program are as stated, or less if conditions make a wait unnecessary.
 fn check_memory(
     flat: &Arc<Drawn>,
     inputs: &[Vec<Input>],
@@ -128,7 +129,7 @@ fn check_memory(
         bytes = bytes.max(sim.stats().live_bytes);
     }
     let (open, stated) = (sim.stats().max_open_cycles, bounds.open.unwrap() + 1);
-    // Where nothing spares a wait, the figures are exact.
+    // If no condition makes a wait unnecessary, the numbers are exact.
     let sampled = flat.inputs.iter().any(|i| i.clock.is_some());
     let spares = sampled
         || flat.equations.iter().any(|e| match &e.rhs {
@@ -147,7 +148,7 @@ fn check_memory(
     Ok(())
 }
 
-/// What cycles that wait hold in a windowed program, whenever a cycle has been run, is never more than stated.
+/// Checks that the waiting cycles of a windowed program never need more memory than stated, after each cycle.
 fn check_windows(
     run: &Run,
     flat: &Arc<Drawn>,
@@ -182,12 +183,12 @@ fn check_windows(
     Ok(())
 }
 
-/// Compares what is said about the waits of a synchronous program with a closed run: every cell is known when it is
-/// said to be, a program is rejected only if it deadlocks, and no more memory is held than stated. `None` = the program
-/// is not synchronous, or the run fails.
+/// Compares the stated waits of a synchronous program with a closed run: every cell is known when stated, a program is
+/// rejected only if it deadlocks, and no more memory is used than stated. Returns `None` if the program is not
+/// synchronous or the run fails.
 ///
 /// # Errors
-/// What is not as stated.
+/// The run is not as stated; the text contains the difference.
 pub fn check_waits(flat: &Arc<Drawn>, inputs: &[Vec<Input>]) -> Result<Option<Waits>, String> {
     let report = clocks(flat);
     if report.verdict != Verdict::Synchronous {
