@@ -1,4 +1,4 @@
-//! Reads only regular files, up to a maximum size. A name, or the target of a link, may also be an endless device, a
+//! Reads only regular files, up to a maximum size. A path, or the target of a link, may also be an endless device, a
 //! pipe without a writer, or a folder.
 
 use std::fs::{File, Metadata};
@@ -12,19 +12,19 @@ use rml_base::{Diagnostic, MAX_TEXT, refusal, suggest};
 
 use crate::memory;
 
-/// Why a file was not read.
+/// The reason why a file was not read.
 #[derive(PartialEq, Eq, Debug)]
 pub enum Unread {
-    /// The system refuses it, or it is nothing that has an end.
+    /// The system refuses to open or read the file, or the path is not a regular file.
     Refused(String),
-    /// It has more bytes than it may have: that many, or that many at least.
+    /// The file is too large: it has this number of bytes or more.
     TooLarge(u64),
 }
 
-/// A file of the kind that says that it is empty whatever it has (those of `/proc`) may have this many bytes.
+/// The maximum number of bytes of a file whose size is reported as 0. Files in `/proc` report this for any content.
 const UNSIZED: u64 = 1 << 20;
 
-/// The bytes of a regular file that has at most `most`.
+/// The bytes of a regular file of at most `most` bytes.
 pub(crate) fn read(path: &Path, most: u64) -> Result<Vec<u8>, Unread> {
     let (file, found) = open(path)?;
     if found.len() > most {
@@ -34,10 +34,10 @@ pub(crate) fn read(path: &Path, most: u64) -> Result<Vec<u8>, Unread> {
     up_to(file, found.len(), most)
 }
 
-/// Opens a regular file, and says what the system knows about it.
+/// Opens a regular file; returns it with its metadata.
 fn open(path: &Path) -> Result<(File, Metadata), Unread> {
     let refused = |e: io::Error| Unread::Refused(refusal(&e));
-    // To open a pipe is to wait for its writer, so its kind is asked for before, and again of what was opened.
+    // Opening a pipe waits for its writer, so the kind is checked before opening, and again for the opened file.
     regular(&std::fs::metadata(path).map_err(refused)?)?;
     let file = File::open(path).map_err(refused)?;
     let found = file.metadata().map_err(refused)?;
@@ -45,7 +45,7 @@ fn open(path: &Path) -> Result<(File, Metadata), Unread> {
     Ok((file, found))
 }
 
-/// The bytes of something that has at most `most`, and is expected to have `expected`.
+/// The bytes of a source of at most `most` bytes; `expected` is the expected number.
 fn up_to(from: impl Read, expected: u64, most: u64) -> Result<Vec<u8>, Unread> {
     let mut bytes = Vec::new();
     let capacity = usize::try_from(expected).unwrap_or(usize::MAX);
@@ -67,26 +67,26 @@ fn regular(found: &Metadata) -> Result<(), Unread> {
     Err(Unread::Refused(what.to_owned()))
 }
 
-/// The content of a file of data, whose bytes are reserved as long as this exists.
+/// The content of a data file. Its bytes are reserved while this value exists.
 #[derive(Debug)]
 pub struct Contents {
-    /// What stands in it.
+    /// The bytes of the file.
     pub bytes: Vec<u8>,
     #[allow(dead_code, reason = "held, not read")]
     reserved: Reservation,
 }
 
 impl Contents {
-    /// Bytes that were read otherwise.
+    /// The content from bytes that were read in another way.
     pub(crate) fn new(bytes: Vec<u8>, reserved: Reservation) -> Self {
         Self { bytes, reserved }
     }
 }
 
-/// Reads a file of data: as much as memory is left for.
+/// Reads a data file, up to the size of the remaining memory.
 ///
 /// # Errors
-/// A file that cannot be read (`unreadable-file`), or does not fit into the memory (`memory-limit`).
+/// The file cannot be read (`unreadable-file`), or does not fit into the memory (`memory-limit`).
 pub fn data(path: &Path) -> Result<Contents, Diagnostic> {
     memory::prepare();
     let (limit, used) = (memory::limit(), memory::used());
@@ -100,10 +100,10 @@ pub fn data(path: &Path) -> Result<Contents, Diagnostic> {
     }
 }
 
-/// Opens a file of data, to be read in pieces, and says how long it is.
+/// Opens a data file to be read in pieces; returns it with its length.
 ///
 /// # Errors
-/// A file that cannot be read.
+/// The file cannot be read.
 pub fn pieces(path: &Path) -> Result<(File, u64), Diagnostic> {
     let (file, found) = open(path).map_err(|why| match why {
         Unread::Refused(why) => near(unreadable(&path.display().to_string(), why), path),
@@ -112,8 +112,8 @@ pub fn pieces(path: &Path) -> Result<(File, u64), Diagnostic> {
     Ok((file, found.len()))
 }
 
-/// The files with that extension in folders and those within them, in the order of their paths; at most about `most`.
-/// Hidden folders are left out, and those where tools put what they make: `target` and `node_modules`.
+/// The files with the given extension in folders and their subfolders, in the order of their paths; at most about
+/// `most`. Hidden folders are skipped, and so are `target` and `node_modules`, which contain generated files.
 pub fn files_below(folders: &[PathBuf], extension: &str, most: usize) -> Vec<PathBuf> {
     let mut found = Vec::new();
     let mut looked_at = 0;
@@ -139,10 +139,10 @@ pub fn files_below(folders: &[PathBuf], extension: &str, most: usize) -> Vec<Pat
     found
 }
 
-/// The regular files in a folder, without hidden ones, in the order of their names; `None` if it is no folder.
+/// The regular files in a folder, without hidden ones, in the order of their names; `None` if the path is not a folder.
 ///
 /// # Errors
-/// A folder that cannot be read.
+/// The folder cannot be read.
 pub fn files_in(folder: &Path) -> Result<Option<Vec<PathBuf>>, Diagnostic> {
     if !folder.is_dir() {
         return Ok(None);
@@ -161,11 +161,11 @@ pub fn files_in(folder: &Path) -> Result<Option<Vec<PathBuf>>, Diagnostic> {
     list().map(Some).map_err(|e| unreadable(&folder.display().to_string(), refusal(&e)))
 }
 
-/// The regular files that a pattern such as `part-*.csv` matches, in the order of their names; `None` if the path is no
-/// pattern, or is the name of a file.
+/// The regular files that match a pattern such as `part-*.csv`, in the order of their names; `None` if the path is not
+/// a pattern or is the name of a file.
 ///
 /// # Errors
-/// A pattern of another form; one that matches nothing.
+/// The pattern is malformed, or no file matches it.
 pub fn matching(path: &Path) -> Result<Option<Vec<PathBuf>>, Diagnostic> {
     let Some(pattern) = path.to_str().filter(|text| text.contains(['*', '?', '['])) else { return Ok(None) };
     if path.exists() {
@@ -185,18 +185,18 @@ pub fn matching(path: &Path) -> Result<Option<Vec<PathBuf>>, Diagnostic> {
     Ok(Some(files))
 }
 
-/// Reads a text: at most as much as a program may have.
+/// Reads a text file of at most the maximum size of a program.
 ///
 /// # Errors
-/// A file that cannot be read, is not UTF-8, or is larger than [`MAX_TEXT`].
+/// The file cannot be read, is not UTF-8, or is larger than [`MAX_TEXT`].
 pub fn text(path: &Path) -> Result<String, Unread> {
     utf8(read(path, MAX_TEXT as u64)?)
 }
 
-/// Reads a text to its end from where it comes from.
+/// Reads a text from a reader, to its end.
 ///
 /// # Errors
-/// As [`text`].
+/// The same as for [`text`].
 pub fn text_from(from: impl Read) -> Result<String, Unread> {
     utf8(up_to(from, 0, MAX_TEXT as u64)?)
 }
@@ -211,20 +211,20 @@ fn utf8(bytes: Vec<u8>) -> Result<String, Unread> {
     })
 }
 
-/// What the first bytes of a file say that it is.
+/// A description of a file that is not a text, derived from its first bytes.
 fn known(bytes: &[u8]) -> Option<&'static str> {
     match bytes {
         [b'P', b'K', 3, 4, ..] => Some("an archive of arrays (`.npz`) or another ZIP archive"),
         [0x93, b'N', b'U', b'M', b'P', b'Y', ..] => Some("an array of NumPy (`.npy`)"),
         [0x89, b'H', b'D', b'F', ..] => Some("a file of HDF5, such as weights of Keras"),
-        // The length of the header, and the header: a JSON object.
+        // The length of the header, then the header: a JSON object.
         [_, _, _, _, 0, 0, 0, 0, b'{', ..] => Some("a file of parameters (safetensors: `--params FILE`)"),
         _ => None,
     }
 }
 
 impl Unread {
-    /// What is wrong with a text of that name.
+    /// The error for a text with the given name.
     pub fn diagnostic(self, name: &str) -> Diagnostic {
         match self {
             Unread::Refused(why) => near(unreadable(name, why), Path::new(name)),
@@ -233,7 +233,7 @@ impl Unread {
     }
 }
 
-/// A text larger than a program may be.
+/// The error for a text that is larger than a program may be.
 pub fn too_large(name: &str) -> Diagnostic {
     Diagnostic::error(FILE_TOO_LARGE, format!("{name} is too large"))
         .note(format!("it has more than {MAX_TEXT} bytes, so it is not a program"))
@@ -243,10 +243,10 @@ fn unreadable(name: &str, why: String) -> Diagnostic {
     Diagnostic::error(codes::UNREADABLE_FILE, format!("{name} cannot be read")).note(why)
 }
 
-/// At most that many names of a folder are compared with one that does not exist.
+/// The maximum number of names in a folder that are compared with the name of a missing file.
 const LISTED: usize = 10_000;
 
-/// The finding about a file that cannot be read, with the file that may be meant, if there is none of that name.
+/// Adds to the error for a missing file the file that may be meant.
 fn near(d: Diagnostic, path: &Path) -> Diagnostic {
     if path.exists() {
         return d;

@@ -1,4 +1,4 @@
-//! Checks that no two results of a command are written to the same place.
+//! Checks that two results of a command are never written to the same place.
 
 use std::path::{Component, Path, PathBuf};
 
@@ -7,7 +7,7 @@ use rml_base::{Diagnostic, Error};
 
 use crate::output::{behind_links, is_same};
 
-/// A result that a command is to write.
+/// A result that a command will write.
 ///
 /// ```
 /// # let folder = tempfile::tempdir().unwrap();
@@ -22,33 +22,33 @@ use crate::output::{behind_links, is_same};
 pub struct Written<'a> {
     option: &'a str,
     path: &'a Path,
-    /// The files in a folder; `None` = it is a file.
+    /// The names of the files in a folder; `None` if the result is a file.
     files: Option<&'a [&'a str]>,
 }
 
 impl<'a> Written<'a> {
-    /// A file that an option asks for.
+    /// The file that an option names.
     pub fn file(option: &'a str, path: &'a Path) -> Self {
         Self { option, path, files: None }
     }
 
-    /// A folder that an option asks for, with files of those names.
+    /// The folder that an option names, with files of the given names.
     pub fn folder(option: &'a str, path: &'a Path, files: &'a [&'a str]) -> Self {
         Self { option, path, files: Some(files) }
     }
 
-    /// The files that it consists of, links followed.
+    /// The files of the result, after following links.
     fn all(&self) -> Vec<PathBuf> {
         let place = place(self.path);
         self.files.map_or(vec![place.clone()], |files| files.iter().map(|name| place.join(name)).collect())
     }
 }
 
-/// Whether results do not replace each other: no file is two of them, nor a folder that another one is in. Devices and
-/// pipes, which may take several, are left out.
+/// Checks that results do not replace each other: all files differ, and the path of a file is never a folder of another
+/// result. Devices and pipes can accept several results and are not checked.
 ///
 /// # Errors
-/// `bad-option`: the first two that do.
+/// `bad-option`: two results replace each other; the first two are named.
 pub fn check_distinct(results: &[Written<'_>]) -> Result<(), Error> {
     let is_stream = |path: &Path| std::fs::metadata(path).is_ok_and(|data| !data.is_file() && !data.is_dir());
     let results: Vec<(&Written<'_>, Vec<PathBuf>)> = results
@@ -68,7 +68,7 @@ pub fn check_distinct(results: &[Written<'_>]) -> Result<(), Error> {
 }
 
 fn clashing(first: &Written<'_>, second: &Written<'_>) -> Diagnostic {
-    // The file, where the other one is a folder.
+    // The second one is a file if the first one is a folder.
     let (other, file) = if first.files.is_none() { (second, first) } else { (first, second) };
     let what = format!("two results would be written to {}", file.path.display());
     let note = format!("they are `{}` and `{}`", first.option, second.option);
@@ -82,7 +82,7 @@ fn clashing(first: &Written<'_>, second: &Written<'_>) -> Diagnostic {
     d.help("write them to different files")
 }
 
-/// The one name of a path, be the file there or not: as much of it as there is, links followed, and the rest.
+/// A unique path for a file that may not exist: the existing part with links followed, and the rest.
 fn place(path: &Path) -> PathBuf {
     let path = behind_links(path).unwrap_or_else(|_| path.to_owned());
     let path = std::path::absolute(&path).unwrap_or(path);

@@ -1,4 +1,4 @@
-//! Files that grow record by record, and the folders that they are in.
+//! Files that grow record by record, and the folders that contain them.
 
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{self, Write as _};
@@ -9,20 +9,20 @@ use rml_base::{Error, refusal};
 
 use crate::output::unwritable;
 
-/// A file to whose end records are written. One that cannot be written whole leaves nothing behind.
+/// A file to which records are appended. If a record cannot be written completely, its written part is removed.
 #[derive(Debug)]
 pub struct Growing {
     path: PathBuf,
     file: File,
-    /// How long it is.
+    /// The length of the file.
     length: u64,
 }
 
 impl Growing {
-    /// Opens a file that there is.
+    /// Opens an existing file.
     ///
     /// # Errors
-    /// A file that cannot be written.
+    /// The file cannot be written.
     pub fn open(path: &Path) -> Result<Self, Error> {
         let open = || {
             let file = OpenOptions::new().append(true).open(path)?;
@@ -32,13 +32,13 @@ impl Growing {
         open().map_err(|e: io::Error| unwritable(path, refusal(&e)).into())
     }
 
-    /// Writes a record to its end.
+    /// Appends a record.
     ///
     /// # Errors
-    /// A record that cannot be written, on a full disk for example.
+    /// The record cannot be written, for example on a full disk.
     pub fn write(&mut self, record: &[u8]) -> Result<(), Error> {
         if let Err(e) = self.file.write_all(record) {
-            // If this fails as well, a part of the record stays; readers see that it is not whole.
+            // If this fails as well, a part of the record stays in the file; readers detect the incomplete record.
             let _ = self.file.set_len(self.length);
             return Err(unwritable(&self.path, refusal(&e)).into());
         }
@@ -47,37 +47,37 @@ impl Growing {
     }
 }
 
-/// Makes a folder, and those that it is in, unless it exists.
+/// Creates a folder and its parent folders, unless it exists.
 ///
 /// # Errors
-/// A folder that cannot be made.
+/// The folder cannot be created.
 pub fn create_folder(path: &Path) -> Result<(), Error> {
     std::fs::create_dir_all(path).map_err(|e| unwritable(path, refusal(&e)).into())
 }
 
-/// A folder that no other process holds.
+/// A lock on a folder that excludes other processes.
 #[derive(Debug)]
 pub struct Held {
-    /// It is locked as long as this exists.
+    /// The file is locked while this value exists.
     _lock: File,
 }
 
-/// Holds an existing folder by a file in it, once no other process holds it. On a file system without locks, several
-/// processes can hold a folder.
+/// Locks an existing folder by a file in it, and waits while another process has the lock. On a file system without
+/// locks, several processes can have the lock at once.
 ///
 /// # Errors
-/// The file cannot be made.
+/// The file cannot be created.
 pub fn hold(folder: &Path, name: &str) -> Result<Held, Error> {
     let file = lock_file(folder, name)?;
-    // An error means that there are no locks.
+    // An error means that the file system has no locks.
     let _ = file.lock();
     Ok(Held { _lock: file })
 }
 
-/// The same without waiting; none if another process holds the folder.
+/// The same without waiting; returns `None` if another process has the lock.
 ///
 /// # Errors
-/// The file cannot be made.
+/// The file cannot be created.
 pub fn try_hold(folder: &Path, name: &str) -> Result<Option<Held>, Error> {
     let file = lock_file(folder, name)?;
     Ok(match file.try_lock() {
@@ -92,11 +92,11 @@ fn lock_file(folder: &Path, name: &str) -> Result<File, Error> {
     Ok(open.map_err(|e| unwritable(&path, refusal(&e)))?)
 }
 
-/// When a file was written, and its length: another one in its place has another mark.
+/// The modification time and the length of a file; another file in its place has another mark.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Mark(SystemTime, u64);
 
-/// The mark of a file; none if the file does not exist.
+/// The mark of a file; `None` if the file does not exist.
 pub fn mark(path: &Path) -> Option<Mark> {
     let about = std::fs::metadata(path).ok()?;
     Some(Mark(about.modified().ok()?, about.len()))
@@ -105,7 +105,7 @@ pub fn mark(path: &Path) -> Option<Mark> {
 /// Removes a file, if it exists.
 ///
 /// # Errors
-/// A file that cannot be removed.
+/// The file cannot be removed.
 pub fn remove(path: &Path) -> Result<(), Error> {
     match std::fs::remove_file(path) {
         Err(e) if e.kind() != io::ErrorKind::NotFound => Err(unwritable(path, refusal(&e)).into()),
@@ -147,7 +147,7 @@ mod tests {
         assert!(remove(folder.path()).is_err(), "it is a folder");
     }
 
-    /// A device that is always full.
+    /// A device that is always full gives an error.
     #[cfg(target_os = "linux")]
     #[test]
     fn a_full_disk_is_told() {

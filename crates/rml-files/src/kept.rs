@@ -1,4 +1,4 @@
-//! Cache files: their content can be recomputed, so they may be lost at any time.
+//! Cache files. Their content can be recomputed, so they may be removed at any time.
 
 use std::fs::File;
 use std::io;
@@ -10,22 +10,22 @@ use rml_base::{Error, Fnv};
 use crate::contents;
 use crate::output::{check_output, unwritable, write_output};
 
-/// What each file begins with; the number is that of the format.
+/// The first bytes of each file; the number is that of the format.
 const MARK: &[u8; 8] = b"rmlkept1";
 
-/// The mark, the hash of everything that follows it, the length of the key.
+/// The length of the head: the mark, the hash of all following bytes, and the length of the key.
 const HEAD: usize = MARK.len() + HASH + 8;
 
-/// The digits of a hash.
+/// The number of digits of a hash.
 const HASH: usize = 16;
 
-/// What names end with.
+/// The suffix of file names.
 const SUFFIX: &str = ".kept";
 
-/// A folder of such files, of which there are at most that many. Several processes may use it at once.
+/// A folder of cache files with a maximum number of files. Several processes may use it at once.
 ///
-/// A file holds its whole key, so that what is found is what was kept under it, and a hash, so that a damaged file
-/// counts as none.
+/// A file contains its complete key, which is compared on reading, and a hash, by which a damaged file is detected and
+/// ignored.
 ///
 /// ```
 /// # let folder = tempfile::tempdir().unwrap();
@@ -42,29 +42,29 @@ pub struct Kept {
 }
 
 impl Kept {
-    /// The most bytes of a file.
+    /// The maximum number of bytes of a file.
     pub const LARGEST: u64 = 256 << 20;
 
-    /// The files of a folder, which need not be there yet.
+    /// The cache files of a folder, which may not exist yet; at most `most` files are kept.
     pub fn new(folder: &Path, most: usize) -> Self {
         Self { folder: folder.to_owned(), most }
     }
 
-    /// What was kept under that key; none if there is no file of it that is whole. It counts as used now.
+    /// The content stored under a key; `None` if there is no complete file for the key. Reading counts as use.
     pub fn get(&self, key: &[u8]) -> Option<Vec<u8>> {
         let path = self.path(key);
         let content = content(contents::read(&path, Self::LARGEST).ok()?, key)?;
-        // Where the time cannot be set, it is that of the writing.
+        // If the time cannot be set, the time of the writing remains.
         let _ = File::open(&path).and_then(|file| file.set_modified(SystemTime::now()));
         Some(content)
     }
 
-    /// Keeps something under a key, in place of what was, and forgets what was not used for longest if there is too
-    /// much.
+    /// Stores content under a key, in place of any previous content. If there are too many files, the files that were
+    /// unused for the longest time are removed.
     ///
     /// # Errors
-    /// What cannot be written: the folder cannot be made or is read-only, the disk is full, or it is larger than
-    /// [`LARGEST`](Self::LARGEST).
+    /// The content cannot be written: the folder cannot be created or is read-only, the disk is full, or the file is
+    /// larger than [`LARGEST`](Self::LARGEST).
     pub fn put(&self, key: &[u8], content: &[u8]) -> Result<(), Error> {
         let path = self.path(key);
         let length = (key.len() as u64).to_le_bytes();
@@ -84,7 +84,7 @@ impl Kept {
         self.folder.join(hash(&[key]) + SUFFIX)
     }
 
-    /// Removes the files that were not used for longest. Another process may be faster.
+    /// Removes the files that were unused for the longest time. Another process may have removed them already.
     fn forget(&self) {
         let Ok(entries) = std::fs::read_dir(&self.folder) else { return };
         let used = |entry: io::Result<std::fs::DirEntry>| {
@@ -100,7 +100,7 @@ impl Kept {
     }
 }
 
-/// Whether a file of that name is one of these, or of a writer of one.
+/// Whether a name is that of a cache file, or of the temporary file of a writer of one.
 fn is_own(name: &str) -> bool {
     let name = name.strip_prefix('.').unwrap_or(name);
     let (hash, rest) = name.split_at_checked(HASH).unwrap_or_default();
@@ -113,7 +113,7 @@ fn hash(parts: &[&[u8]]) -> String {
     hash.hex()
 }
 
-/// The content of a file that is whole and has that key.
+/// The content of a complete file with the given key.
 fn content(mut file: Vec<u8>, key: &[u8]) -> Option<Vec<u8>> {
     let (head, rest) = file.split_at_checked(HEAD)?;
     let (mark, head) = head.split_at(MARK.len());
@@ -136,7 +136,7 @@ mod tests {
         names
     }
 
-    /// A folder that is not there yet.
+    /// A cache in a folder that does not exist yet.
     fn kept(most: usize) -> (tempfile::TempDir, Kept) {
         let folder = tempfile::tempdir().unwrap();
         let kept = Kept::new(&folder.path().join("a/b"), most);
@@ -176,7 +176,7 @@ mod tests {
         assert_eq!(std::fs::read(&path).unwrap(), whole);
     }
 
-    /// Two keys with one hash share a name; the file says whose it is.
+    /// Two keys with the same hash share a file name; the file contains its key.
     #[test]
     fn a_file_of_another_key_counts_as_none() {
         let (_folder, kept) = kept(10);
@@ -218,7 +218,7 @@ mod tests {
         assert_eq!(kept.get(b"k"), None);
     }
 
-    /// Writers and readers at once: what is found is always whole.
+    /// Writers and readers run at once: every content that is found is complete.
     #[test]
     fn many_may_use_it_at_once() {
         let (_folder, kept) = kept(2);
@@ -229,7 +229,7 @@ mod tests {
                 scope.spawn(move || {
                     for i in 0..40 {
                         let key = (first + i) % 4;
-                        // Another writer may take its file for a leftover; then it is not kept.
+                        // Another writer may remove the temporary file as a leftover; the content is then not stored.
                         let _ = kept.put(&[key], &content(key));
                         for key in 0..4 {
                             assert!(kept.get(&[key]).is_none_or(|found| found == content(key)));

@@ -1,30 +1,30 @@
-//! How much memory values may take: the limit of the process, and what the machine grants.
+//! The memory for values: the limit of the process, and the memory that the machine grants.
 //!
-//! The limit is set once, by [`set_limit`], or at the first use of the library to [`default_limit`]. It is checked
-//! before any computation or read whose size depends on programs or data; exceeding it is the error `memory-limit`.
+//! The limit is set once, by [`set_limit`], or to [`default_limit`] at the first use of the library. It is checked
+//! before any computation or read whose size depends on programs or data; the error for exceeding it is `memory-limit`.
 
 use std::path::Path;
 
 pub use rml_base::memory::{Reservation, Shortage, UNCOUNTABLE, ask, bytes_of, limit, set_limit, size, used};
 
-/// The limit where the system does not say what it grants.
+/// The limit if the system does not report the memory that it grants.
 const ELSEWHERE: u64 = 8 << 30;
 
-/// The limit in bytes if none is set: half of what the machine grants this process, so that what is not counted (texts,
-/// tables of the compiler, the allocator's own) has room. On Linux that is the least of the physical memory, the limits
-/// of the control groups and the limits of the process's address space and data; elsewhere, 16 GiB are taken for
-/// granted.
+/// The limit in bytes if none is set: half of the memory that the machine grants this process. The other half is for
+/// memory that is not counted: texts, tables of the compiler, and memory of the allocator. On Linux, the granted memory
+/// is the minimum of the physical memory, the limits of the control groups, and the limits of the process's address
+/// space and data; on other systems, it is assumed to be 16 GiB.
 pub fn default_limit() -> u64 {
     let read = |path: &Path| std::fs::read_to_string(path).ok();
     granted(&read).map_or(ELSEWHERE, |bytes| bytes / 2)
 }
 
-/// Sees to it that there is a limit. What compiles or reads calls this first.
+/// Sets the default limit if no limit is set. Code that compiles or reads calls this first.
 pub fn prepare() {
     rml_base::memory::set_default_limit(default_limit);
 }
 
-/// How many bytes the system grants the process, as its files say.
+/// The number of bytes that the system grants the process, according to the system's files.
 fn granted(read: &dyn Fn(&Path) -> Option<String>) -> Option<u64> {
     let text = |path: &str| read(Path::new(path)).unwrap_or_default();
     let physical = text("/proc/meminfo").lines().find_map(|line| {
@@ -41,8 +41,8 @@ fn granted(read: &dyn Fn(&Path) -> Option<String>) -> Option<u64> {
     physical.into_iter().chain(process).chain(groups).min()
 }
 
-/// The least limit of a control group and those around it. `line` is of `/proc/self/cgroup`: `0::/path` in version 2,
-/// `4:memory:/path` in version 1.
+/// The minimum of the limits of a control group and its ancestors. `line` is from `/proc/self/cgroup`: `0::/path` in
+/// version 2, `4:memory:/path` in version 1.
 fn group(line: &str, read: &dyn Fn(&Path) -> Option<String>) -> Option<u64> {
     let mut parts = line.splitn(3, ':').skip(1);
     let (controllers, path) = (parts.next()?, parts.next()?);
@@ -61,7 +61,7 @@ fn group(line: &str, read: &dyn Fn(&Path) -> Option<String>) -> Option<u64> {
 mod tests {
     use super::*;
 
-    /// What the machine grants if it has those files.
+    /// The memory that a machine with the given files grants.
     fn with(files: &[(&str, &str)]) -> Option<u64> {
         granted(&|path| {
             files.iter().find(|(name, _)| Path::new(name) == path).map(|(_, text)| (*text).to_owned())
@@ -91,7 +91,7 @@ mod tests {
         let first = [
             MEMORY,
             ("/proc/self/cgroup", "5:cpu:/x\n4:cpuset,memory:/a/b\n"),
-            // Within a container the path of the group does not exist, but its limit is that of the root.
+            // Within a container, the path of the group does not exist, but the root has the limit of the group.
             ("/sys/fs/cgroup/memory/memory.limit_in_bytes", "2000000\n"),
         ];
         assert_eq!(with(&first), Some(2_000_000));

@@ -1,4 +1,4 @@
-//! Writes files so that nothing is lost: the old content stays until the new one is safe on the disk, unwritable files
+//! Writes files without loss of data: the old content stays until the new content is safe on the disk, unwritable files
 //! are found before the work begins, and no command overwrites its inputs.
 
 use std::io::{self, Write};
@@ -12,15 +12,15 @@ mod temporary;
 use tempfile::NamedTempFile;
 use temporary::folder;
 
-/// The most links that are followed to a file that is not there yet.
+/// The maximum number of links that are followed to a file that may not exist.
 const MAX_LINKS: usize = 40;
 
-/// Whether a command that reads `inputs` could write that file now, without doing it. What earlier writers of it that
-/// are gone left beside it is removed.
+/// Checks, without writing, that a command that reads `inputs` could write the file now. Removes the temporary files of
+/// earlier writers that have ended.
 ///
 /// # Errors
-/// - `output-is-input`: it is one of the inputs, by this name or another (a link, a hard link).
-/// - `unwritable-file`: it is a folder, a device or read-only, or its folder is not there or may not be written to.
+/// - `output-is-input`: the file is one of the inputs, by this name or another (a link, a hard link).
+/// - `unwritable-file`: the path is a folder, a device or read-only, or its folder does not exist or is not writable.
 pub fn check_output(path: &Path, inputs: &[PathBuf]) -> Result<(), Error> {
     if let Some(input) = inputs.iter().find(|input| is_same(path, input)) {
         let what = format!("{} is to be written, and it is read as well", path.display());
@@ -39,16 +39,16 @@ pub fn check_output(path: &Path, inputs: &[PathBuf]) -> Result<(), Error> {
 /// Replaces the content of a file in one step: a reader sees the old content or the new one.
 ///
 /// # Errors
-/// A file that cannot be written, as [`check_output`] finds it; what stood there before is kept.
+/// The file cannot be written, as [`check_output`] reports; its old content is kept.
 pub fn write_output(path: &Path, bytes: &[u8]) -> Result<(), Error> {
     write_outputs(&[(path, bytes)])
 }
 
-/// Replaces the contents of several files that belong together: no file changes before all the new contents are safe on
-/// the disk. What earlier writers of them that are gone left beside them is removed.
+/// Replaces the contents of several files that belong together: no file changes before all new contents are safe on the
+/// disk. Removes the temporary files of earlier writers that have ended.
 ///
 /// # Errors
-/// The first file that cannot be written; then all are as they were.
+/// A file cannot be written; the first one is named, and all files keep their old contents.
 pub fn write_outputs(files: &[(&Path, &[u8])]) -> Result<(), Error> {
     let wrong = |path: &Path, why: String| Error::from(unwritable(path, why));
     let beside = |&(path, bytes): &(&Path, &[u8])| beside(path, bytes).map_err(|why| wrong(path, why));
@@ -63,7 +63,8 @@ pub(crate) fn unwritable(path: &Path, why: String) -> Diagnostic {
     Diagnostic::error(codes::UNWRITABLE_FILE, format!("{} cannot be written", path.display())).note(why)
 }
 
-/// A file with that content beside the one that it is to replace, and which one that is, behind links.
+/// A temporary file with the given content next to the target file, and the path of the target file after following
+/// links.
 fn beside(path: &Path, bytes: &[u8]) -> Result<(NamedTempFile, PathBuf), String> {
     let path = target(path)?;
     temporary::remove_leftovers(&path);
@@ -72,19 +73,20 @@ fn beside(path: &Path, bytes: &[u8]) -> Result<(NamedTempFile, PathBuf), String>
     Ok((file, path))
 }
 
-/// Puts such a file in its place.
+/// Renames a temporary file to its target.
 fn put(file: NamedTempFile, path: &Path) -> Result<(), String> {
-    // Its lock is held until it is in its place.
+    // The lock is kept until the file is renamed.
     let _file = file.persist(path).map_err(|e| refusal(&e.error))?;
-    // The new name is safe once the folder is; where folders cannot be opened, nothing more can be done.
+    // The new name is safe on the disk after the folder is synchronised. If the folder cannot be opened, this is
+    // skipped.
     if let Ok(folder) = std::fs::File::open(folder(path)) {
         let _ = folder.sync_all();
     }
     Ok(())
 }
 
-/// The file itself, behind links. Only regular files that may be written to are replaced, although a folder that may be
-/// is enough to do it.
+/// The file itself, after following links. Only regular, writable files are replaced, although a writable folder would
+/// be sufficient for the replacement.
 fn target(path: &Path) -> Result<PathBuf, String> {
     let names_folder =
         path.as_os_str().as_encoded_bytes().last().is_some_and(|c| std::path::is_separator(char::from(*c)));
@@ -97,7 +99,7 @@ fn target(path: &Path) -> Result<PathBuf, String> {
         Ok(data) if !data.is_file() => Err("it is not a regular file".to_owned()),
         Ok(data) if data.permissions().readonly() => Err("it is read-only".to_owned()),
         Ok(_) => {
-            // Whether it may be written to, by those lists of permissions, too, that are not looked at above.
+            // Opening the file also checks access control lists, which the permissions above do not include.
             std::fs::OpenOptions::new().append(true).open(&path).map_err(|e| refusal(&e))?;
             std::fs::canonicalize(&path).map_err(|e| refusal(&e))
         }
@@ -106,7 +108,7 @@ fn target(path: &Path) -> Result<PathBuf, String> {
     }
 }
 
-/// What a path leads to, be it there or not.
+/// The path after following links; the file may not exist.
 pub(crate) fn behind_links(path: &Path) -> Result<PathBuf, String> {
     let mut path = path.to_path_buf();
     for _ in 0..MAX_LINKS {
@@ -118,7 +120,7 @@ pub(crate) fn behind_links(path: &Path) -> Result<PathBuf, String> {
     Err("it is a link that leads nowhere".to_owned())
 }
 
-/// Why no file could be made beside `path`.
+/// The reason why a file next to `path` could not be created.
 fn no_folder(path: &Path, e: &io::Error) -> String {
     let folder = folder(path);
     match e.kind() {
@@ -128,7 +130,7 @@ fn no_folder(path: &Path, e: &io::Error) -> String {
     }
 }
 
-/// Whether two paths lead to one file that there is.
+/// Whether two paths refer to the same existing file.
 pub fn is_same(a: &Path, b: &Path) -> bool {
     #[cfg(unix)]
     {

@@ -1,4 +1,4 @@
-//! A temporary file for data that does not fit in memory. It has no name, and disappears with the process.
+//! A temporary file for data that does not fit in memory. The file has no name, and disappears with the process.
 
 use std::fs::File;
 use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
@@ -7,26 +7,26 @@ use std::sync::{Mutex, PoisonError};
 use rml_base::codes::run as codes;
 use rml_base::{Diagnostic, refusal};
 
-/// Bytes that are written once and read at any place.
+/// A file to which bytes are appended and from which they are read at any position.
 #[derive(Debug)]
 pub struct Scratch {
     file: Mutex<File>,
 }
 
 impl Scratch {
-    /// An empty file in the folder that the system has for temporary files.
+    /// An empty file in the system's folder for temporary files.
     ///
     /// # Errors
-    /// The folder takes no file.
+    /// The file cannot be created.
     pub fn new() -> Result<Self, Diagnostic> {
         let file = tempfile::tempfile().map_err(|e| refused(&e))?;
         Ok(Self { file: Mutex::new(file) })
     }
 
-    /// Writes bytes after all others. Says where they begin.
+    /// Appends bytes, and returns the position of the first one.
     ///
     /// # Errors
-    /// They cannot be written, on a full disk for example.
+    /// The bytes cannot be written, for example on a full disk.
     pub fn append(&self, bytes: &[u8]) -> Result<u64, Diagnostic> {
         let mut file = self.file.lock().unwrap_or_else(PoisonError::into_inner);
         let at = file.seek(SeekFrom::End(0)).map_err(|e| refused(&e))?;
@@ -34,10 +34,10 @@ impl Scratch {
         Ok(at)
     }
 
-    /// Reads as many bytes as `bytes` has, from a place on.
+    /// Fills `bytes` with the bytes of the file from position `at` on.
     ///
     /// # Errors
-    /// They cannot be read.
+    /// The bytes cannot be read.
     pub fn read(&self, at: u64, bytes: &mut [u8]) -> Result<(), Diagnostic> {
         let mut file = self.file.lock().unwrap_or_else(PoisonError::into_inner);
         let read = file.seek(SeekFrom::Start(at)).and_then(|_| file.read_exact(bytes));

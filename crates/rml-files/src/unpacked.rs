@@ -1,5 +1,5 @@
-//! Data that is read once, from its beginning to its end: a file or standard input, compressed or not. What is
-//! compressed is unpacked while it is read, so it takes no room as a whole.
+//! Data that is read once, from its beginning to its end: a file or standard input, compressed or not. Compressed data
+//! is unpacked during reading and is never completely in memory.
 
 use std::io::{self, BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
@@ -14,26 +14,26 @@ use ruzstd::decoding::{BlockDecodingStrategy, FrameDecoder};
 use crate::contents::{self, Contents};
 use crate::memory;
 
-/// The path that means standard input.
+/// The path for standard input.
 const STANDARD_INPUT: &str = "-";
-/// How many bytes are asked for at a time.
+/// The minimum number of bytes by which the buffer grows.
 const CHUNK: usize = 1 << 16;
 /// Frames of Zstandard data with a larger window are refused.
 const MAX_WINDOW: u64 = 1 << 27;
 
-/// How data is compressed.
+/// The compression of data.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Compression {
-    /// Not at all.
+    /// No compression.
     Plain,
-    /// By gzip (`.gz`).
+    /// gzip (`.gz`).
     Gzip,
-    /// By Zstandard (`.zst`).
+    /// Zstandard (`.zst`).
     Zstd,
 }
 
 impl Compression {
-    /// How a file of that name is compressed, and its name without the extension that says so.
+    /// The compression of a file by its name, and the name without the extension of the compression.
     ///
     /// ```
     /// use std::path::Path;
@@ -52,7 +52,7 @@ impl Compression {
         (how, path.with_extension(""))
     }
 
-    /// How data that begins with those bytes is compressed.
+    /// The compression of data by its first bytes.
     fn of_bytes(begin: &[u8]) -> Self {
         match begin {
             [0x1f, 0x8b, ..] => Self::Gzip,
@@ -70,7 +70,7 @@ impl Compression {
     }
 }
 
-/// Whether a path means standard input.
+/// Whether a path is that of standard input.
 pub fn is_standard_input(path: &Path) -> bool {
     path.as_os_str() == STANDARD_INPUT
 }
@@ -89,11 +89,11 @@ impl std::fmt::Debug for Unpacked {
 }
 
 impl Unpacked {
-    /// Opens a file, which is compressed if its name says so, or standard input, which is compressed if its first bytes
-    /// say so.
+    /// Opens a file, whose compression is determined by its name, or standard input, whose compression is determined by
+    /// its first bytes.
     ///
     /// # Errors
-    /// A file that cannot be read.
+    /// The file cannot be read.
     pub fn open(path: &Path) -> Result<Self, Diagnostic> {
         memory::prepare();
         if is_standard_input(path) {
@@ -103,7 +103,7 @@ impl Unpacked {
         Ok(Self::new(BufReader::new(file), Compression::of(path).0, &path.display().to_string()))
     }
 
-    /// Data without a name.
+    /// Data without a file name.
     fn of_unnamed(mut from: impl BufRead + 'static, origin: &str) -> Result<Self, Diagnostic> {
         let begin = from.fill_buf().map_err(|e| unreadable(origin, &e))?;
         let compression = Compression::of_bytes(begin);
@@ -119,10 +119,10 @@ impl Unpacked {
         Self { reader, compression, origin: origin.to_owned() }
     }
 
-    /// All bytes that are left, as far as the memory has room.
+    /// All remaining bytes, if the memory suffices.
     ///
     /// # Errors
-    /// Data that cannot be read or unpacked, or does not fit into the memory.
+    /// The data cannot be read or unpacked, or does not fit into the memory.
     pub fn contents(mut self) -> Result<Contents, Diagnostic> {
         let (mut bytes, mut reserved) = (Vec::new(), Reservation::default());
         loop {
@@ -140,10 +140,10 @@ impl Unpacked {
         }
     }
 
-    /// The first bytes, about that many of them if there are as many. They are read again.
+    /// At most the first `most` bytes. They stay unread.
     ///
     /// # Errors
-    /// Data that cannot be read or unpacked.
+    /// The data cannot be read or unpacked.
     pub fn begin(&mut self, most: usize) -> Result<Vec<u8>, Diagnostic> {
         let mut begin = Vec::new();
         let read = (&mut self.reader).take(most as u64).read_to_end(&mut begin);
@@ -153,7 +153,7 @@ impl Unpacked {
         Ok(begin)
     }
 
-    /// The finding about bytes that cannot be read.
+    /// The error for bytes that cannot be read.
     fn failed(&self, why: &io::Error) -> Diagnostic {
         if self.compression == Compression::Plain {
             return unreadable(&self.origin, why);
@@ -174,7 +174,7 @@ impl Read for Unpacked {
     }
 }
 
-/// What is wrong with compressed data.
+/// Describes the error in compressed data.
 fn damage(compression: Compression, why: &io::Error) -> String {
     let name = compression.name();
     match why.kind() {
@@ -190,7 +190,7 @@ fn unreadable(origin: &str, why: &io::Error) -> Diagnostic {
 /// The frames of Zstandard data, one after the other.
 struct Frames<R: BufRead> {
     from: R,
-    /// The frame that is being read.
+    /// The current frame.
     frame: Option<Box<FrameDecoder>>,
 }
 
@@ -199,11 +199,11 @@ impl<R: BufRead> Frames<R> {
         Self { from, frame: None }
     }
 
-    /// Begins the next frame that holds data; `None` at the end.
+    /// Begins the next frame that contains data; returns `None` at the end.
     fn next(&mut self) -> io::Result<Option<Box<FrameDecoder>>> {
         while !self.from.fill_buf()?.is_empty() {
             let mut frame = Box::new(FrameDecoder::new());
-            // A frame keeps a window of what it has unpacked.
+            // A frame keeps a window of its unpacked data.
             frame.set_max_window_size(MAX_WINDOW.min(memory::limit().saturating_sub(memory::used())));
             match frame.init(&mut self.from) {
                 Ok(()) => return Ok(Some(frame)),

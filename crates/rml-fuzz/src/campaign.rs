@@ -1,5 +1,5 @@
-//! A campaign: chunks of cases of all targets in turn, several workers at a time, until the time or the rounds are
-//! over.
+//! A campaign: chunks of cases of all targets in turn, on several workers at the same time, until the time or the
+//! rounds are used up.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -9,67 +9,67 @@ use std::time::{Duration, Instant};
 use crate::child::{End, Event, watch};
 use crate::{Case, Corpus, Finding, Target, minimise, worker};
 
-/// What to run.
+/// The settings of a campaign.
 #[derive(Debug)]
 pub struct Settings {
-    /// For how long at most.
+    /// The maximum time.
     pub time: Duration,
-    /// How many turns each target has at most; `None` = until the time is over.
+    /// The maximum number of turns of each target; `None` = until the time is used up.
     pub rounds: Option<u64>,
     /// The seed of all cases.
     pub seed: u64,
-    /// The targets, which take turns.
+    /// The targets, which run in turn.
     pub targets: Vec<&'static Target>,
-    /// How many workers at a time.
+    /// The number of workers that run at the same time.
     pub jobs: usize,
-    /// Where failing cases are written.
+    /// The folder for failing cases.
     pub folder: PathBuf,
 }
 
-/// What one target did.
+/// The work of one target.
 #[derive(Clone, Copy, Default, Debug)]
 pub struct Count {
-    /// How many cases began.
+    /// The number of cases that began.
     pub cases: u64,
-    /// The time of its workers.
+    /// The total time of the target's workers.
     pub time: Duration,
 }
 
 /// A failing case that was written to disk.
 #[derive(Debug)]
 pub struct Kept {
-    /// What is wrong.
+    /// The failure.
     pub finding: Finding,
-    /// The file.
+    /// The path of the file.
     pub path: PathBuf,
-    /// How many cases failed in the same way.
+    /// The number of cases that failed in the same way.
     pub times: usize,
 }
 
-/// What a campaign gave.
+/// The result of a campaign.
 #[derive(Debug, Default)]
 pub struct Report {
-    /// By target.
+    /// The counts by target.
     pub counts: BTreeMap<&'static str, Count>,
-    /// One case for each cause.
+    /// The failing cases, one for each cause.
     pub kept: Vec<Kept>,
 }
 
-/// What all jobs share.
+/// The state that all jobs share.
 struct State {
-    /// The next turn; each target has one in each round.
+    /// The number of the next turn; each target has one turn per round.
     turn: usize,
     counts: BTreeMap<&'static str, Count>,
-    /// By signature.
+    /// The failing cases by signature.
     found: BTreeMap<String, (Finding, Case, usize)>,
-    /// Why the campaign cannot continue.
+    /// The reason why the campaign cannot continue.
     broken: Option<String>,
 }
 
-/// Runs a campaign; `say` is told each new finding when it is made.
+/// Runs a campaign; `say` receives each new finding at once.
 ///
 /// # Errors
-/// Workers that cannot be started, files that cannot be read or written.
+/// A worker cannot be started, or a file cannot be read or written.
 pub fn run(settings: &Settings, say: &(dyn Fn(&str) + Sync)) -> Result<Report, String> {
     let corpus = Corpus::load()?;
     let deadline = Instant::now() + settings.time;
@@ -104,7 +104,7 @@ pub fn run(settings: &Settings, say: &(dyn Fn(&str) + Sync)) -> Result<Report, S
     }
 }
 
-/// Some cases of one target.
+/// A sequence of cases of one target.
 struct Chunk<'a> {
     target: &'static Target,
     settings: &'a Settings,
@@ -115,7 +115,7 @@ struct Chunk<'a> {
 }
 
 impl Chunk<'_> {
-    /// Runs the cases of these numbers, in as many workers as it takes.
+    /// Runs the cases with the given numbers. A new worker continues after each case that ended a worker.
     fn run(&self, mut numbers: std::ops::Range<u64>) -> Result<(), String> {
         let start = Instant::now();
         let mut cases = 0;
@@ -153,10 +153,10 @@ impl Chunk<'_> {
     }
 }
 
-/// More cases than this are written as they are, not made smaller first.
+/// The maximum number of cases that are reduced; further ones are written as they are.
 const MADE_SMALLER: usize = 12;
 
-/// Makes what was found smaller, and writes it.
+/// Reduces the failing cases, and writes them.
 fn keep(state: State, settings: &Settings, say: &(dyn Fn(&str) + Sync)) -> Result<Report, String> {
     let mut kept = Vec::new();
     for (number, (finding, case, times)) in state.found.into_values().enumerate() {
@@ -173,10 +173,10 @@ fn keep(state: State, settings: &Settings, say: &(dyn Fn(&str) + Sync)) -> Resul
     Ok(Report { counts: state.counts, kept })
 }
 
-/// Runs one case in a process of its own; what is wrong with it, if anything.
+/// Runs one case in a separate process; returns its failure, if any.
 ///
 /// # Errors
-/// A process that cannot be started.
+/// The process cannot be started.
 pub fn replay(target: &Target, case: &Case) -> Result<Option<Finding>, String> {
     minimise::in_child(target, case, Duration::from_secs(3600))
 }

@@ -3,42 +3,42 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-/// An input, as a file would hold it.
+/// The input of a target, as the content of a file.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Case {
-    /// The extension of such a file, which says the format.
+    /// The extension of the file, which determines the format.
     pub extension: String,
-    /// Its content.
+    /// The content of the file.
     pub bytes: Vec<u8>,
 }
 
 impl Case {
-    /// A text.
+    /// A case with a text.
     pub fn text(extension: &str, text: impl Into<String>) -> Self {
         Self { extension: extension.to_owned(), bytes: text.into().into_bytes() }
     }
 
-    /// Any bytes.
+    /// A case with any bytes.
     pub fn bytes(extension: &str, bytes: Vec<u8>) -> Self {
         Self { extension: extension.to_owned(), bytes }
     }
 
-    /// The case that a file holds.
+    /// Reads a case from a file.
     ///
     /// # Errors
-    /// A file that cannot be read.
+    /// The file cannot be read.
     pub fn read(path: &Path) -> Result<Self, String> {
         let bytes = std::fs::read(path).map_err(|e| format!("cannot read {}: {e}", path.display()))?;
         let extension = path.extension().and_then(|e| e.to_str()).unwrap_or("txt");
         Ok(Self::bytes(extension, bytes))
     }
 
-    /// The content as text; what is not UTF-8 is replaced.
+    /// The content as text; bytes that are not UTF-8 are replaced.
     pub fn as_text(&self) -> String {
         String::from_utf8_lossy(&self.bytes).into_owned()
     }
 
-    /// The settings that the text begins with, one `MARK key: value` a line, and the rest.
+    /// The settings at the beginning of the text, one `MARK key: value` per line, and the rest of the text.
     pub(crate) fn settings(&self, mark: &str) -> (BTreeMap<String, String>, String) {
         let text = self.as_text();
         let mut settings = BTreeMap::new();
@@ -52,7 +52,7 @@ impl Case {
         (settings, rest.to_owned())
     }
 
-    /// A text with settings before it.
+    /// A text after lines with settings.
     pub(crate) fn with_settings(
         extension: &str,
         mark: &str,

@@ -1,4 +1,4 @@
-//! Watching a worker: what it says, and how it ends if it does not end well.
+//! Observes a worker: its output, and how it ends.
 
 use std::io::{BufRead, BufReader, Read};
 use std::process::{Child, Command, Stdio};
@@ -8,33 +8,33 @@ use std::time::{Duration, Instant};
 use crate::worker::Line;
 use crate::{Finding, Kind, Target};
 
-/// The longest that a case may take: ten times what one may need of a processor, for machines that do other work as
-/// well.
+/// The maximum time of a case: ten times the processor time that a case may need, because the machine may do other work
+/// too.
 const LIMIT: Duration = Duration::from_secs(300);
 /// The largest address space of a worker, in KiB.
 const MEMORY: u64 = 4 << 20;
 
-/// What happens in a worker.
+/// An event in a worker.
 #[derive(Debug)]
 pub(crate) enum Event {
-    /// The case of that number begins.
+    /// A case begins.
     Case,
-    /// The case of that number failed.
+    /// The case with this number failed.
     Found(u64, Finding),
 }
 
-/// How a worker ended.
+/// The way in which a worker ended.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum End {
     /// All cases are done.
     Done,
-    /// In that case, which was reported.
+    /// The worker ended within the case with this number, which was reported.
     In(u64),
-    /// Its time was over.
+    /// The deadline was reached.
     Late,
 }
 
-/// Runs a worker with those arguments until `deadline`, and reports everything that happens.
+/// Runs a worker with the given arguments until `deadline`, and reports every event.
 pub(crate) fn watch(
     target: &Target,
     args: &[String],
@@ -70,18 +70,18 @@ pub(crate) fn watch(
             }
         }
     };
-    // It may have ended already.
+    // The worker may have ended already.
     let _ = child.kill();
     let _ = child.wait();
     Ok(end)
 }
 
-/// This program with those arguments, in limited memory where the system has a way to say so.
+/// Starts this program with the given arguments, with a memory limit if the system supports one.
 fn start(args: &[String]) -> Result<Child, String> {
     let program = std::env::current_exe().map_err(|e| format!("cannot find this program: {e}"))?;
     let mut command = if cfg!(unix) {
         let mut shell = Command::new("sh");
-        // Where there is no such limit, the worker runs without.
+        // If the system does not support the limit, the worker runs without one.
         shell.args(["-c", &format!("ulimit -v {MEMORY} 2>/dev/null; exec \"$@\""), "sh"]).arg(program);
         shell
     } else {
@@ -91,7 +91,7 @@ fn start(args: &[String]) -> Result<Child, String> {
     command.spawn().map_err(|e| format!("cannot start a worker: {e}"))
 }
 
-/// The lines of a worker's output, as they come; a thread reads them.
+/// The lines of a worker's output, as soon as a thread has read them.
 fn lines(child: &mut Child) -> Result<Receiver<Line>, String> {
     let out = child.stdout.take().ok_or("a worker has no output")?;
     let (send, receive) = channel();
@@ -106,12 +106,12 @@ fn lines(child: &mut Child) -> Result<Receiver<Line>, String> {
     Ok(receive)
 }
 
-/// How a worker ended that did not say so, with what it wrote on standard error.
+/// Describes the end of a worker that did not report it, with its output on standard error.
 fn last_words(child: &mut Child) -> Result<String, String> {
     let status = child.wait().map_err(|e| format!("cannot wait for a worker: {e}"))?;
     let mut words = String::new();
     if let Some(mut err) = child.stderr.take() {
-        // What cannot be read is not said.
+        // Unreadable output is ignored.
         let _ = err.read_to_string(&mut words);
     }
     let words: Vec<&str> = words.lines().filter(|l| !l.trim().is_empty()).take(3).collect();

@@ -1,11 +1,11 @@
-//! The files of the repository that inputs are made from.
+//! The files of the repository from which inputs are made.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use crate::Case;
 
-/// Folders of programs, each with the folders in it.
+/// Folders of programs; their subfolders are included.
 const PROGRAMS: [&str; 6] = [
     "std",
     "examples",
@@ -14,19 +14,19 @@ const PROGRAMS: [&str; 6] = [
     "crates/rml-autodiff/tests",
     "tests/weights",
 ];
-/// Folders of pages with programs in them.
+/// Folders of pages that contain programs.
 const PAGES: [&str; 2] = ["docs/errors", "docs/language"];
-/// Small, but thousands of instances: it takes a second each time.
+/// A small program with thousands of instances, which needs a second per case.
 const LARGE: &str = "instance_limit.rml";
-/// Files larger than this are not damaged.
+/// The maximum size of files that are damaged.
 const LARGEST: u64 = 60_000;
 
-/// What inputs are made from.
+/// The material from which inputs are made.
 #[derive(Debug)]
 pub struct Corpus {
-    /// Programs: the library, the examples, those of tests, and those on pages of the documentation.
+    /// The programs of the library, the examples, the tests, and the pages of the documentation.
     pub programs: Vec<String>,
-    /// By target, the cases of `fuzz/regressions`.
+    /// The cases of `fuzz/regressions`, by target.
     cases: BTreeMap<String, Vec<Case>>,
 }
 
@@ -36,10 +36,10 @@ pub fn root() -> PathBuf {
 }
 
 impl Corpus {
-    /// Reads all of it.
+    /// Reads the corpus.
     ///
     /// # Errors
-    /// A folder or file that cannot be read.
+    /// A folder or file cannot be read.
     pub fn load() -> Result<Self, String> {
         let mut programs = Vec::new();
         for path in PROGRAMS.iter().map(|f| files(&root().join(f))).collect::<Result<Vec<_>, _>>()?.concat() {
@@ -59,7 +59,7 @@ impl Corpus {
         Ok(Self { programs, cases })
     }
 
-    /// The cases kept for a target.
+    /// The cases in `fuzz/regressions` for a target.
     pub fn of(&self, target: &str) -> &[Case] {
         self.cases.get(target).map_or(&[], Vec::as_slice)
     }
@@ -69,7 +69,7 @@ fn is_small(path: &Path) -> bool {
     std::fs::metadata(path).is_ok_and(|m| m.len() <= LARGEST)
 }
 
-/// All files under a folder, by path; none where it does not exist.
+/// All files under a folder, by path; empty if the folder does not exist.
 pub(crate) fn files(folder: &Path) -> Result<Vec<PathBuf>, String> {
     let mut found = Vec::new();
     let mut folders = vec![folder.to_path_buf()];
@@ -84,7 +84,7 @@ pub(crate) fn files(folder: &Path) -> Result<Vec<PathBuf>, String> {
     Ok(found)
 }
 
-/// The programs on a page: its blocks of code that hold a node.
+/// The programs on a page: its code blocks that contain a node.
 fn blocks(page: &str) -> Vec<String> {
     let inside = page.split("\n```").skip(1).step_by(2);
     let blocks = inside.filter_map(|block| block.split_once('\n').map(|(_, code)| code.to_owned() + "\n"));

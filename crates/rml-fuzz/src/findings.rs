@@ -1,4 +1,4 @@
-//! What a campaign finds, and where it is kept.
+//! The findings of a campaign, and the files that contain them.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -8,16 +8,16 @@ use serde_json::{Value as Json, json};
 
 use crate::Case;
 
-/// How a case failed.
+/// The way in which a case failed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Kind {
-    /// A result is wrong, or two that must agree do not.
+    /// A result is wrong, or two results that must agree differ.
     Wrong,
     /// A panic.
     Panic,
-    /// The process ended by itself or by a signal: a stack overflow, an allocation that failed, an abort.
+    /// The process ended, by itself or by a signal: a stack overflow, a failed allocation, an abort.
     Death,
-    /// It ran past the limit of time.
+    /// The case exceeded the time limit.
     Hang,
 }
 
@@ -37,14 +37,14 @@ impl fmt::Display for Kind {
 pub struct Finding {
     /// The target.
     pub target: String,
-    /// How it failed.
+    /// The way in which the case failed.
     pub kind: Kind,
-    /// What is wrong.
+    /// The description of the failure.
     pub message: String,
 }
 
 impl Finding {
-    /// What findings of one cause have in common: the message's first line, with all numbers alike.
+    /// The common part of findings with the same cause: the first line of the message, with all numbers replaced.
     pub fn signature(&self) -> String {
         let line = self.message.lines().next().unwrap_or_default();
         let mut short = String::new();
@@ -55,13 +55,13 @@ impl Finding {
                 c => short.push(c),
             }
         }
-        // A panic is known by its place.
+        // A panic is identified by its place.
         let short =
             if self.kind == Kind::Panic { line.split(": ").next().unwrap_or_default() } else { &short };
         format!("{} {} {short}", self.target, self.kind)
     }
 
-    /// As one line of JSON.
+    /// The finding as one line of JSON.
     pub(crate) fn to_json(&self) -> String {
         json!({"target": self.target, "kind": self.kind.to_string(), "message": self.message}).to_string()
     }
@@ -74,7 +74,7 @@ impl Finding {
         Some(Self { target: field("target")?, kind, message: field("message")? })
     }
 
-    /// Writes the case to `FOLDER/TARGET/HASH.EXT`, and what is wrong beside it; the path of the case.
+    /// Writes the case to `FOLDER/TARGET/HASH.EXT` and the failure to a file next to it; returns the path of the case.
     pub(crate) fn write(&self, folder: &Path, case: &Case) -> Result<PathBuf, String> {
         let folder = folder.join(&self.target);
         let error = |e: std::io::Error| format!("cannot write to {}: {e}", folder.display());

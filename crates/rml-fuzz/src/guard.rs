@@ -1,4 +1,4 @@
-//! Running one case: a panic is a finding, not the end.
+//! Runs one case: a panic is a finding and does not end the process.
 
 use std::cell::RefCell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -7,13 +7,13 @@ use std::sync::Once;
 use crate::{Case, Finding, Kind, Target};
 
 thread_local! {
-    /// Where the last panic of this thread was.
+    /// The place of the last panic of this thread.
     static PLACE: RefCell<String> = const { RefCell::new(String::new()) };
 }
 
 static HOOK: Once = Once::new();
 
-/// Keeps the place of a panic, instead of printing it.
+/// Stores the place of a panic instead of printing it.
 fn keep_places() {
     HOOK.call_once(|| {
         std::panic::set_hook(Box::new(|info| {
@@ -23,7 +23,7 @@ fn keep_places() {
     });
 }
 
-/// What is wrong with a case, if anything.
+/// The failure of a case, if any.
 pub fn checked(target: &Target, case: &Case) -> Option<Finding> {
     keep_places();
     let found = match catch_unwind(AssertUnwindSafe(|| (target.check)(case))) {

@@ -1,4 +1,4 @@
-//! `rml-fuzz`: runs a campaign, or cases of one that failed. `cargo xtask fuzz` calls it.
+//! `rml-fuzz` runs a campaign, or runs failed cases again. `cargo xtask fuzz` calls it.
 
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a developer tool talks to the developer")]
 
@@ -129,7 +129,7 @@ fn show(report: &Report) {
     }
 }
 
-/// Runs the cases of files whose folders name the targets.
+/// Runs cases from files; the name of a file's folder is the target.
 fn replay(files: &[&str]) -> ExitCode {
     let mut failed = false;
     for file in files {

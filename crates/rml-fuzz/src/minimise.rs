@@ -1,4 +1,4 @@
-//! Making a failing case smaller: parts are left out as long as it fails in the same way.
+//! Reduces a failing case: removes parts while the case fails in the same way.
 
 use std::time::{Duration, Instant};
 
@@ -7,13 +7,13 @@ use rml_testkit::damage::tokens;
 use crate::child::{Event, watch};
 use crate::{Case, Finding, Kind, Target};
 
-/// How long it may take.
+/// The maximum time for the reduction of a case.
 const TIME: Duration = Duration::from_secs(20);
-/// How long one case may take. What runs for longer than a campaign allows is not made smaller: it would take too long
-/// to see.
+/// The maximum time of one run. A case that exceeds the limit of a campaign is not reduced, because every run would
+/// take too long.
 const ONE: Duration = Duration::from_secs(5);
 
-/// A smaller case that fails in the same way, and how it fails.
+/// A smaller case that fails in the same way, and its failure.
 pub(crate) fn smallest(target: &Target, case: Case, finding: Finding) -> Result<(Case, Finding), String> {
     if finding.kind == Kind::Hang {
         return Ok((case, finding));
@@ -47,7 +47,7 @@ impl Search<'_> {
         Instant::now() < self.deadline
     }
 
-    /// Takes the case, if it fails in the same way.
+    /// Accepts the case if it fails in the same way; returns whether it does.
     fn takes(&mut self, case: Case) -> Result<bool, String> {
         let found = in_child(self.target, &case, ONE)?;
         let same = found.filter(|f| f.signature() == self.finding.signature());
@@ -58,7 +58,7 @@ impl Search<'_> {
         Ok(taken)
     }
 
-    /// Tries what the target knows to be smaller.
+    /// Tries the smaller cases that the target suggests.
     fn by_target(&mut self) -> Result<(), String> {
         'again: while self.has_time() {
             for case in (self.target.smaller)(&self.case) {
@@ -71,7 +71,7 @@ impl Search<'_> {
         Ok(())
     }
 
-    /// Leaves parts out: halves first, then smaller and smaller runs of them.
+    /// Removes parts: first a half, then shorter and shorter sequences of parts.
     fn without(&mut self, parts: impl Fn(&Case) -> Vec<Vec<u8>>) -> Result<(), String> {
         let mut all = parts(&self.case);
         let mut size = all.len().div_ceil(2);
@@ -95,7 +95,7 @@ impl Search<'_> {
     }
 }
 
-/// What is wrong with a case, found in a process of its own; nothing, if that takes longer than `time`.
+/// The failure of a case, run in a separate process; `None` if it succeeds or takes longer than `time`.
 pub(crate) fn in_child(target: &Target, case: &Case, time: Duration) -> Result<Option<Finding>, String> {
     let folder = tempfile::tempdir().map_err(|e| format!("cannot make a folder: {e}"))?;
     let path = folder.path().join(format!("case.{}", case.extension));

@@ -1,6 +1,6 @@
-//! The child processes of a campaign: what they run, and what they say on standard output.
+//! The child processes of a campaign: they run cases, and write results to standard output.
 //!
-//! Before each case comes a line with its number, so that the parent knows which one ended the process.
+//! A worker writes the number of each case before it runs it, so the parent knows which case ended the process.
 
 use std::io::Write;
 
@@ -9,12 +9,12 @@ use rml_testkit::Random;
 
 use crate::{Case, Corpus, Target, checked};
 
-/// What a worker says.
+/// A line of a worker's output.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Line {
-    /// The case of that number begins.
+    /// The case with this number begins.
     Case(u64),
-    /// The case that began last failed; the finding as JSON.
+    /// The current case failed; the finding as JSON.
     Found(String),
     /// All cases are done.
     Done,
@@ -27,7 +27,7 @@ impl Line {
             Line::Found(json) => format!("found {json}\n"),
             Line::Done => "done\n".to_owned(),
         };
-        // If nothing reads the pipe any more, the parent has ended, and this process ends too.
+        // A write fails if the parent has ended; this process then ends too.
         let mut out = std::io::stdout().lock();
         if out.write_all(text.as_bytes()).and_then(|()| out.flush()).is_err() {
             std::process::exit(0);
@@ -44,7 +44,7 @@ impl Line {
     }
 }
 
-/// The case of a target with that number.
+/// The case of a target with the given number.
 pub fn case(target: &Target, corpus: &Corpus, seed: u64, number: u64) -> Case {
     let mut r = Random(path_hash(&format!("{} {seed} {number}", target.name)));
     r.bits();
@@ -54,7 +54,7 @@ pub fn case(target: &Target, corpus: &Corpus, seed: u64, number: u64) -> Case {
 /// Runs the cases from one number to another (exclusive).
 ///
 /// # Errors
-/// A corpus that cannot be read.
+/// The corpus cannot be read.
 pub fn run(target: &Target, seed: u64, numbers: std::ops::Range<u64>) -> Result<(), String> {
     let corpus = Corpus::load()?;
     for number in numbers {

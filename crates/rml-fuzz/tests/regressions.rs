@@ -1,4 +1,4 @@
-//! Every input that once failed, one test each: `fuzz/regressions/TARGET/NAME.EXT`.
+//! Tests every input that once failed, one test per file: `fuzz/regressions/TARGET/NAME.EXT`.
 
 use std::path::{Path, PathBuf};
 

@@ -1,5 +1,6 @@
-//! Temporary files that are written beside others and then replace them. Their names say which file they are for, and
-//! writers lock them; so leftovers of dead writers can be told from files in use, without looking at the time.
+//! Temporary files that are written next to other files and then replace them. Their names contain the name of the
+//! other file, and writers lock them. So leftovers of ended writers can be distinguished from files in use, without
+//! their times.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::{File, OpenOptions, TryLockError};
@@ -9,18 +10,18 @@ use std::path::Path;
 use rml_base::Fnv;
 use tempfile::NamedTempFile;
 
-/// Between the name of the file and the random part.
+/// The text between the name of the file and the random part.
 const INFIX: &str = ".rml-";
 const SUFFIX: &str = ".tmp";
-/// How many letters and digits are drawn for each name.
+/// The number of random letters and digits in each name.
 const RANDOM: usize = 6;
-/// Longer names than that stand for themselves by a hash; names may have 255 bytes on most systems.
+/// The maximum length of a name; a longer name is replaced by its hash. Most systems allow names of 255 bytes.
 const MAX_NAME: usize = 200;
-/// How often a name is drawn again because another process takes the file for a leftover, before its writer could lock
-/// it.
+/// The maximum number of attempts to create a file. An attempt fails if another process removes the file as a leftover
+/// before its writer has locked it.
 const ATTEMPTS: usize = 16;
 
-/// A locked file beside `path`, `.<name>.rml-<random>.tmp`, that disappears unless it is put in its place.
+/// Creates a locked file `.<name>.rml-<random>.tmp` next to `path`; it is removed unless it is renamed to its target.
 pub(super) fn create(path: &Path) -> io::Result<NamedTempFile> {
     let prefix = prefix(path);
     let mut builder = tempfile::Builder::new();
@@ -35,7 +36,7 @@ pub(super) fn create(path: &Path) -> io::Result<NamedTempFile> {
         let file = builder.tempfile_in(folder(path))?;
         match file.as_file().try_lock() {
             Err(TryLockError::WouldBlock) => {}
-            // A file system without locks: nobody else can lock the file either, so that nobody removes it.
+            // On a file system without locks, no other process can lock the file, so none removes it.
             Ok(()) | Err(TryLockError::Error(_)) if file.path().exists() => return Ok(file),
             Ok(()) | Err(TryLockError::Error(_)) => {}
         }
@@ -43,7 +44,7 @@ pub(super) fn create(path: &Path) -> io::Result<NamedTempFile> {
     Err(io::Error::other("files that are made beside it are removed by another process"))
 }
 
-/// Removes the files beside `path` that writers of it left which are gone. What cannot be removed stays.
+/// Removes the temporary files next to `path` whose writers have ended. Files that cannot be removed stay.
 pub(super) fn remove_leftovers(path: &Path) {
     let prefix = prefix(path);
     let Ok(entries) = std::fs::read_dir(folder(path)) else { return };
@@ -55,20 +56,20 @@ pub(super) fn remove_leftovers(path: &Path) {
     }
 }
 
-/// The file, locked by this process; `None` where another one holds it, or where that cannot be known. The lock goes
-/// with the result.
+/// Opens and locks a file; `None` if another process has the lock, or if the lock cannot be checked. The lock ends when
+/// the result is dropped.
 fn lock(path: &Path) -> Option<File> {
     let file = OpenOptions::new().read(true).write(true).open(path).ok()?;
     file.try_lock().ok()?;
     Some(file)
 }
 
-/// The folder that a file is in.
+/// The folder that contains a file.
 pub(super) fn folder(path: &Path) -> &Path {
     path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
-/// What the names of temporary files for `path` begin with.
+/// The prefix of the names of temporary files for `path`.
 fn prefix(path: &Path) -> OsString {
     let name = path.file_name().unwrap_or_default();
     let mut prefix = OsString::from(".");

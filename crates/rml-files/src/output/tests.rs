@@ -40,7 +40,7 @@ fn files_that_belong_together_are_replaced_together() {
     assert_eq!(names(dir.path()), ["a", "b", "c"], "no temporary file is left");
 }
 
-/// What would fail is known before, with the same words.
+/// The check reports the same errors as the write.
 #[test]
 fn what_cannot_be_written_is_known() {
     let dir = tempfile::tempdir().unwrap();
@@ -114,7 +114,7 @@ fn leftovers_of_writers_that_are_gone_are_removed() {
     let dir = tempfile::tempdir().unwrap();
     for name in ["a", "b", &"n".repeat(250)] {
         let path = dir.path().join(name);
-        // A writer that is killed removes nothing, and the system takes its lock.
+        // A killed writer does not remove its file, and the system releases its lock.
         let (_, killed) = temporary::create(&path).unwrap().keep().unwrap();
         let at_work = temporary::create(&path).unwrap();
         let other = dir.path().join(format!(".{:.100}x.rml-abcdef.tmp", name));

@@ -1,5 +1,5 @@
-//! Adjoints as `rml diff` prints them: laid out as the formatter does, accepted when read again, and computing the
-//! same.
+//! Adjoints as `rml diff` prints them: they have the layout of the formatter, are accepted when read again, and compute
+//! the same.
 
 use std::sync::Arc;
 
@@ -22,8 +22,8 @@ pub(super) const TARGET: Target = Target {
     smaller: nothing_smaller,
 };
 
-/// Calls the adjoint of a node around a random program's `main`, which takes the derived adjoint of `main` or one that
-/// is defined.
+/// Calls the adjoint of a node around a random program's `main`. This node uses the derived adjoint of `main`, or one
+/// that is defined in the text.
 const CALLER: &str = "
 node fuzz_outer(x: num [], y: num [2], w: num [2, 2], c: bool [], b: bool [], z: bool [], d: bool []) -> (loss)
   loss = main(x, y, w, c, b, z, d);
@@ -44,7 +44,7 @@ fn generate(r: &mut Random, _: &Corpus) -> Case {
 
 fn check(case: &Case) -> Result<(), String> {
     let (settings, text) = case.settings("--");
-    // A stream of random numbers depends on the name of its variable, which a printed adjoint chooses again.
+    // A random stream depends on the name of its variable, and a printed adjoint has other names.
     if text.contains("random_") {
         return Ok(());
     }
@@ -75,7 +75,7 @@ fn check(case: &Case) -> Result<(), String> {
     }
 }
 
-/// The nodes of a text that another one does not define. Each begins a line.
+/// The nodes of a text that another text does not define. Each node starts on a new line.
 fn without(text: &str, other: &str) -> String {
     let header = |node: &str| format!("node {}(", node.split('(').next().unwrap_or_default().trim());
     let nodes = text.split("node ").skip(1);

@@ -1,8 +1,8 @@
-//! Damage to bytes, and to texts that are no programs.
+//! Damage to bytes, and to texts that are not programs.
 
 use rml_testkit::Random;
 
-/// Values that headers and lengths are likely to be confused by.
+/// Values that are likely to cause errors in headers and lengths.
 const EDGES: [u64; 9] = [0, 1, 2, 0x7f, 0x80, 0xff, 0xffff, 0x7fff_ffff, u64::MAX];
 
 /// Pieces of JSON, CSV and TOML.
@@ -58,7 +58,7 @@ const PIECES: &[&str] = &[
     "?",
 ];
 
-/// The bytes with one to six places changed.
+/// The bytes with one to six random changes.
 pub(super) fn damaged(bytes: &[u8], r: &mut Random) -> Vec<u8> {
     let mut bytes = bytes.to_vec();
     for _ in 0..=r.below(6) {
@@ -85,7 +85,7 @@ pub(super) fn damaged(bytes: &[u8], r: &mut Random) -> Vec<u8> {
     bytes
 }
 
-/// Puts a piece in the place of a number or word of a text.
+/// Replaces a number or word of a text by one of `PIECES`.
 fn number(bytes: &mut Vec<u8>, r: &mut Random) {
     let is_word = |b: &u8| b.is_ascii_alphanumeric() || *b == b'.' || *b == b'-';
     let starts: Vec<usize> =

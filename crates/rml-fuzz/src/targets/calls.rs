@@ -1,4 +1,4 @@
-//! Programs that are one call of an operator: mostly with operands that it takes, sometimes with others.
+//! Programs with one call of an operator: most have operands that it accepts, some have others.
 
 use rml_testkit::Random;
 
@@ -9,7 +9,7 @@ mod sliding;
 struct Call<'r> {
     r: &'r mut Random,
     inputs: Vec<String>,
-    /// Equations before that of the result.
+    /// Equations before the equation of the result.
     before: String,
 }
 
@@ -44,7 +44,7 @@ const UNARY: &[&str] = &[
 ];
 const INFIX: &[&str] = &["+", "-", "*", "/", "==", "!=", "<", "<=", ">", ">="];
 const REDUCTIONS: &[&str] = &["sum", "mean", "prod", "logsumexp", "max", "min", "argmax", "argmin"];
-/// Functions along an axis, which stays. Each also takes a flag.
+/// Functions along an axis, which keep this axis. Each also accepts a flag.
 const ALONG: &[&str] = &["cumsum", "sort", "argsort", "sort_by"];
 const NUMBERS: &[&str] = &[
     "0",
@@ -67,7 +67,7 @@ const NUMBERS: &[&str] = &[
     "[1, 2, 3]",
 ];
 
-/// A random call, as a program.
+/// A program with a random call.
 pub(super) fn program(r: &mut Random) -> String {
     let wild = r.chance(0.15);
     let mut call = Call { r, inputs: Vec::new(), before: String::new() };
@@ -79,7 +79,7 @@ pub(super) fn program(r: &mut Random) -> String {
     format!("node main({inputs}) -> (o)\n{before}  o = {expression};\n")
 }
 
-/// The expression with another number in one place.
+/// The expression with one number replaced.
 fn other_number(text: &str, r: &mut Random) -> String {
     let is_number = |i: usize| {
         let before = text[..i].chars().next_back().unwrap_or(' ');
@@ -102,7 +102,7 @@ fn list(dims: &[usize]) -> String {
 }
 
 impl Call<'_> {
-    /// A dimension: small, seldom 0.
+    /// A dimension: small, rarely 0.
     fn dim(&mut self) -> usize {
         *self.r.pick(&[1, 1, 2, 2, 3, 3, 4, 5, 0])
     }
@@ -112,20 +112,20 @@ impl Call<'_> {
         (0..rank).map(|_| self.dim()).collect()
     }
 
-    /// A new input.
+    /// Adds an input, and returns its name.
     fn input(&mut self, kind: &str, dims: &[usize]) -> String {
         let name = format!("x{}", self.inputs.len());
         self.inputs.push(format!("{name}: {kind} {}", list(dims)));
         name
     }
 
-    /// Dimensions that broadcast to these.
+    /// Dimensions that broadcast to the given ones.
     fn narrower(&mut self, dims: &[usize]) -> Dims {
         let from = if self.r.chance(0.3) { self.r.below(dims.len() + 1) } else { 0 };
         dims[from..].iter().map(|d| if self.r.chance(0.25) { 1 } else { *d }).collect()
     }
 
-    /// Positions inside of an axis, as an int array of that shape.
+    /// Positions within an axis, as an int array of the given shape.
     fn positions(&mut self, dims: &[usize], size: usize) -> String {
         let Some((first, rest)) = dims.split_first() else {
             return self.r.below(size).to_string();
@@ -208,7 +208,7 @@ impl Call<'_> {
         format!("{name}({x}{axes})")
     }
 
-    /// The arguments that say which axes are folded, and perhaps that they stay.
+    /// The arguments for the axes of a reduction, and sometimes for whether the axes are kept.
     fn axes(&mut self, rank: usize) -> String {
         let axes = match self.r.below(3) {
             0 => return String::new(),
@@ -234,7 +234,7 @@ impl Call<'_> {
         format!("{name}({keys}{x}{axis})")
     }
 
-    /// Functions of a square matrix whose diagonal is large.
+    /// Functions of a square matrix with a large diagonal.
     fn square(&mut self) -> String {
         let n = 1 + self.r.below(3);
         let (stack, row) = (self.dims(0, 1), self.r.below(n));

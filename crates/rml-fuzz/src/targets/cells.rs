@@ -5,7 +5,7 @@ use rml_ir::{DType, Data, Type, Value};
 use rml_sim::Input;
 use rml_testkit::Random;
 
-/// A value of a type: numbers of moderate size, small ints, also negative ones.
+/// A random value of a type: numbers of moderate size, small ints (some are negative).
 pub(super) fn value(flat: &Flat, ty: &Type, r: &mut Random) -> Value {
     let n = ty.shape.len();
     let data = match ty.dtype {
@@ -16,12 +16,12 @@ pub(super) fn value(flat: &Flat, ty: &Type, r: &mut Random) -> Value {
     Value::new(ty.shape.clone(), data).to_precision(flat.precision)
 }
 
-/// A trace in which inputs with a declared clock are present where that says so, all others in every cycle.
+/// A trace. Inputs with a declared clock are present in the cycles of this clock, all others in every cycle.
 pub(super) fn inputs(flat: &Flat, r: &mut Random, cycles: usize) -> Vec<Vec<Input>> {
     let mut cycle = || {
         let values: Vec<Value> = flat.inputs.iter().map(|i| value(flat, &flat.vars[i.var].ty, r)).collect();
-        // Whether an input is present follows from its condition, which may have a condition itself; there is no circle
-        // of them.
+        // The presence of an input depends on its condition, which may have a condition itself. There is no circle of
+        // conditions.
         let is_present = |mut at: usize| {
             for _ in 0..flat.inputs.len() {
                 let Some((cond, positive)) = flat.inputs[at].clock else { return true };

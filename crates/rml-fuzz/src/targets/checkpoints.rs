@@ -1,4 +1,4 @@
-//! Damaged checkpoints: refused, or used without harm.
+//! Damaged checkpoints: they must be refused, or used without a panic.
 
 use std::path::Path;
 use std::sync::OnceLock;
@@ -59,7 +59,7 @@ fn train(save: &Path, resume: Option<&Path>, epochs: u64) -> Result<(), String> 
     rml::train(&source(), &data()?, &options, &mut ()).map(|_| ()).map_err(|e| e.to_string())
 }
 
-/// A checkpoint of that program after one epoch.
+/// An undamaged checkpoint after one epoch.
 fn sound() -> &'static [u8] {
     static BYTES: OnceLock<Vec<u8>> = OnceLock::new();
     BYTES.get_or_init(|| {
@@ -77,7 +77,7 @@ fn generate(r: &mut Random, corpus: &Corpus) -> Case {
     Case::bytes("safetensors", damaged)
 }
 
-/// The file with damage to its header, whose length is right.
+/// The file with a damaged header and the correct header length.
 fn other_header(base: &[u8], r: &mut Random) -> Vec<u8> {
     let length = base.first_chunk().map_or(0, |b| u64::from_le_bytes(*b));
     let end = usize::try_from(length).unwrap_or(0).saturating_add(8).min(base.len());

@@ -1,4 +1,5 @@
-//! Data files and files of tensors: what is read is written and read again as the same; what is not is refused.
+//! Data files and tensor files: data that is read must be the same after it is written and read again; other files must
+//! be refused.
 
 use std::collections::BTreeSet;
 use std::io::{Cursor, Write as _};
@@ -41,7 +42,7 @@ fn generate(r: &mut Random, corpus: &Corpus) -> Case {
     Case::bytes(extension, made)
 }
 
-/// A table of random columns; those of text formats may have missing rows.
+/// A table of random columns; columns of text formats may have missing rows.
 fn table(r: &mut Random) -> Columns {
     let mut columns = Columns::default();
     let rows = r.below(5);
@@ -68,7 +69,7 @@ fn real(r: &mut Random) -> f64 {
     *r.pick(&[any, any, 0.0, -0.0, 0.1, 1e300, 1e-310, f64::NAN, f64::INFINITY, f64::NEG_INFINITY, f64::MAX])
 }
 
-/// A text cell of a table.
+/// A cell of a table as text.
 fn word(r: &mut Random) -> String {
     let any = r.range(-10.0, 10.0);
     let words = [
@@ -113,7 +114,7 @@ fn json(r: &mut Random, depth: usize) -> String {
         .to_owned()
 }
 
-/// An archive of arrays whose headers are ours, so that damage to them passes the archive's checksums.
+/// An archive of arrays. Some arrays are damaged before they are archived, so the archive's checksums are correct.
 fn archive(r: &mut Random) -> Vec<u8> {
     let mut writer = zip::ZipWriter::new(Cursor::new(Vec::new()));
     for k in 0..r.below(3) + 1 {
@@ -123,7 +124,7 @@ fn archive(r: &mut Random) -> Vec<u8> {
         let name = *r.pick(&["a.npy", "b.npy", "c", "d.npy", "é.npy", "x/y.npy"]);
         let array = array(r);
         let array = if r.chance(0.3) { bytes::damaged(&array, r) } else { array };
-        // Two entries of one name are not written; the archive is then smaller.
+        // A second entry with the same name is not written; the archive is then smaller.
         if writer.start_file(format!("{k}{name}"), options).is_ok() {
             let _ = writer.write_all(&array);
         }
@@ -229,7 +230,8 @@ fn check(case: &Case) -> Result<(), String> {
     }
 }
 
-/// Read on disk in pieces of any size, a file has the columns that it has in memory, or is refused with the same code.
+/// Checks that a file read on disk, in pieces of any size, has the same columns as in memory, or is refused with the
+/// same code.
 fn on_disk(memory: &Result<Columns, Error>, disk: Result<OnDisk, Error>, piece: usize) -> Result<(), String> {
     let (memory, disk) = match (memory, disk) {
         (Ok(memory), Ok(disk)) => (memory, disk),
@@ -263,7 +265,7 @@ fn on_disk(memory: &Result<Columns, Error>, disk: Result<OnDisk, Error>, piece: 
     Ok(())
 }
 
-/// There are as many elements as the shape has in the rows that exist.
+/// Checks that the number of elements fits the shape and the number of present rows.
 fn consistent(columns: &Columns) -> Result<(), String> {
     for (name, column) in &columns.columns {
         let mut dims = column.shape.dims().to_vec();
@@ -281,7 +283,7 @@ fn consistent(columns: &Columns) -> Result<(), String> {
     Ok(())
 }
 
-/// Written and read again, the columns are the same.
+/// Checks that the columns are the same after they are written and read again.
 fn written(columns: &Columns) -> Result<(), String> {
     if let Ok(bytes) = columns.to_npz() {
         let again = Columns::parse(&bytes, Format::Npz, "again")
@@ -302,7 +304,8 @@ fn compare(columns: &Columns, again: &Columns, format: &str) -> Result<(), Strin
             }
             return Err(format!("a column is lost in {format}\n{name:?}: {:?}", again.unusable.get(name)));
         };
-        // JSON has no type for the elements of nothing, no shape after a dimension of 0, and no column without rows.
+        // In JSON, empty arrays have no element type, a dimension of 0 hides the rest of the shape, and a column must
+        // have rows.
         let nothing = column.shape.is_scalar() || column.elements.is_empty();
         if format == "json" && nothing {
             continue;
@@ -319,7 +322,7 @@ fn compare(columns: &Columns, again: &Columns, format: &str) -> Result<(), Strin
     Ok(())
 }
 
-/// The elements, so that those that are the same number, in single precision where that is asked for, are the same.
+/// The elements as texts; equal numbers, in single precision if `single`, have equal texts.
 fn numbers(elements: &Elements, single: bool) -> Vec<String> {
     match elements {
         Elements::Bool(v) => v.iter().map(bool::to_string).collect(),

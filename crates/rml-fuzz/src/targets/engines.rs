@@ -1,4 +1,4 @@
-//! Random flat programs through every engine: the oracle, the simulator in all its ways of running, tensor functions.
+//! Random flat programs on every engine: the oracle, the simulator in all its modes, and tensor functions.
 
 use std::sync::Arc;
 
@@ -39,7 +39,7 @@ pub(super) fn case(flat: &Flat, inputs: &[Vec<Input>], closed: bool) -> Case {
     Case::text("flat", lines + &print(flat))
 }
 
-/// The program, its trace, and whether that is closed. `None` = the file holds no such thing.
+/// The program, its trace, and whether the trace is closed; `None` if the file does not contain these.
 pub(super) fn read(case: &Case) -> Option<(Arc<Drawn>, Vec<Vec<Input>>, bool)> {
     let text = case.as_text();
     let start = text.find("flat ")?;
@@ -65,7 +65,7 @@ fn check(case: &Case) -> Result<(), String> {
     Ok(())
 }
 
-/// Fewer cycles, fewer outputs, constants in the place of equations.
+/// Smaller cases with fewer cycles, fewer outputs, or constants instead of equations.
 pub(super) fn smaller(case: &Case) -> Vec<Case> {
     let Some((flat, inputs, closed)) = read(case) else { return Vec::new() };
     let mut all: Vec<(Flat, Vec<Vec<Input>>)> = Vec::new();
@@ -98,7 +98,7 @@ pub(super) fn smaller(case: &Case) -> Vec<Case> {
         .collect()
 }
 
-/// The program without equations that nothing reads.
+/// The program without unused equations.
 fn without_unread(flat: &Flat) -> Flat {
     let mut read: Vec<Var> = flat.outputs.clone();
     read.extend(flat.windows.iter().map(|w| w.end));

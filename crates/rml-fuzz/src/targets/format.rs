@@ -1,4 +1,4 @@
-//! Formatting keeps the tree and the comments, and is done after one time.
+//! Formatting keeps the tree and the comments, and a second formatting changes nothing.
 
 use bumpalo::Bump;
 use rml_base::FileId;
@@ -17,7 +17,7 @@ pub(super) const TARGET: Target = Target {
     smaller: nothing_smaller,
 };
 
-/// What may stand between two tokens.
+/// Possible texts between two tokens.
 const LAYOUT: &[&str] = &[
     " ",
     "  ",
@@ -56,7 +56,7 @@ fn relaid(text: &str, r: &mut Random) -> String {
     relaid
 }
 
-/// What a text without errors is: its tree, and its comments without blanks at the ends of their lines.
+/// The parts of a text that formatting must keep: its tree, and its comments without blanks at line ends.
 type Parsed = (String, Vec<String>);
 
 /// The parsed text, if it has no errors.

@@ -1,5 +1,5 @@
-//! Texts through the front end and everything that follows it: they are programs or are refused, with findings that
-//! point into them.
+//! Runs texts through the front end and all later stages: each is accepted as a program, or refused with findings whose
+//! spans are within the text.
 
 use rml::{Options, Program, Source, Stage, StaticValue};
 use rml_testkit::Random;
@@ -18,10 +18,10 @@ pub(super) const TARGET: Target = Target {
     smaller: nothing_smaller,
 };
 
-/// The largest programs that are run, by the elements of all their variables.
+/// The largest programs that are run, by the total number of elements of their variables.
 const ELEMENTS: usize = 4_000;
 
-/// The nodes of a text that are looked at one by one.
+/// The maximum number of nodes of a text whose analyses are read.
 const NODES: usize = 4;
 
 const STAGES: [Stage; 7] =
@@ -31,7 +31,7 @@ fn generate(r: &mut Random, corpus: &Corpus) -> Case {
     Case::text("rml", text(r, corpus, TARGET.name))
 }
 
-/// The text of a program, mostly damaged.
+/// The text of a program; most texts are damaged.
 pub(super) fn text(r: &mut Random, corpus: &Corpus, target: &str) -> String {
     let donor = r.pick(&corpus.programs).clone();
     let kept = corpus.of(target);
@@ -65,7 +65,7 @@ fn check(case: &Case) -> Result<(), String> {
         let _ = (analysis.types(true), analysis.run.as_ref().map(rml::RunFacts::facts));
     }
     let options = Options { node: report.analyses.last().map(|a| a.node().to_owned()), ..options };
-    // Each takes the program from its text on, so that one of them, different from text to text, is enough.
+    // Each of these steps begins with the text, so one step is enough; the choice depends on the length of the text.
     match STAGES.get(text.len() % (STAGES.len() + 1)) {
         Some(stage) => drop(rml::dump(&source, &options, *stage)),
         None => drop(options.node.as_ref().map(|node| rml::differentiate(&source, &options, node))),
@@ -76,7 +76,7 @@ fn check(case: &Case) -> Result<(), String> {
     }
 }
 
-/// Runs a few cycles in every engine.
+/// Runs a few cycles on every engine.
 fn runs(program: &Program) -> Result<(), String> {
     let elements = program.flat().vars.iter().map(|v| v.ty.shape.len()).fold(0, usize::saturating_add);
     if elements > ELEMENTS {

@@ -1,4 +1,4 @@
-//! Gradients of random programs against central differences, in double precision.
+//! Compares gradients of random programs with central differences, in double precision.
 
 use rml_testkit::gradients::{Outcome, outcome_of};
 

@@ -1,4 +1,4 @@
-//! What is tried: how inputs are made, and what must hold for each.
+//! The targets: each makes inputs and checks a property of them.
 
 use rml_testkit::Random;
 
@@ -24,20 +24,20 @@ mod structure;
 mod verdicts;
 mod weights;
 
-/// Something that is tried on many inputs.
+/// A kind of inputs with a check.
 #[derive(Debug)]
 pub struct Target {
-    /// Its name, also that of its folders.
+    /// The name of the target and of its folders.
     pub name: &'static str,
-    /// What it is about, for people.
+    /// A description for users.
     pub about: &'static str,
-    /// How many cases a worker runs before other targets have their turn.
+    /// The number of cases that a worker runs before it is the turn of other targets.
     pub chunk: u64,
-    /// A random input.
+    /// Makes a random input.
     pub generate: fn(&mut Random, &Corpus) -> Case,
-    /// Whether all is as it must be; what is not, otherwise. It may panic, too.
+    /// Checks an input; the error text states the failure. A panic is a failure too.
     pub check: fn(&Case) -> Result<(), String>,
-    /// Smaller inputs that are worth a try; lines, words and bytes are left out in any case.
+    /// Smaller inputs to try. Lines, words and bytes are removed for all targets.
     pub smaller: fn(&Case) -> Vec<Case>,
 }
 

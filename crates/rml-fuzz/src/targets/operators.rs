@@ -1,4 +1,4 @@
-//! Calls of operators on random operands, against their definitions element by element.
+//! Compares calls of operators on random operands with their definitions, element by element.
 
 use std::sync::Arc;
 
@@ -23,7 +23,7 @@ pub(super) const TARGET: Target = Target {
     smaller: nothing_smaller,
 };
 
-/// The most elements that the variables of a call may have.
+/// The maximum number of elements of the variables of a call.
 const ELEMENTS: usize = 200_000;
 
 fn generate(r: &mut Random, _: &Corpus) -> Case {
@@ -83,7 +83,7 @@ fn differ(found: &Array, expected: &Array, operands: &[Array], single: bool) -> 
             found.dtype, found.dims, expected.dtype, expected.dims
         ));
     }
-    // Sums lose what their largest terms have beyond the precision.
+    // The rounding error of a sum depends on its largest terms.
     let largest =
         operands.iter().flat_map(|o| &o.data).filter(|x| x.is_finite()).fold(1.0, |m, x| x.abs().max(m));
     let tolerance = if single { 1e-4 } else { 1e-9 };
@@ -97,7 +97,7 @@ fn differ(found: &Array, expected: &Array, operands: &[Array], single: bool) -> 
     Some(format!("element {wrong} is {:e}, not {:e}", found.data[wrong], expected.data[wrong]))
 }
 
-/// With constants in the place of inputs, folding gives what the run gave in the first cycle, bit by bit.
+/// Checks that folding, with constants instead of inputs, gives the same bits as the first cycle of the run.
 fn folded(flat: &Arc<Drawn>, inputs: &[Input], trace: &Trace) -> Result<(), String> {
     if !trace.failures.is_empty() || !trace.error_cycles().is_empty() {
         return Ok(());

@@ -1,4 +1,4 @@
-//! Random flat programs through every pass alone, against the fixed point before.
+//! Random flat programs through every pass, compared with the fixed point of the original program.
 
 use rml_ir::random::path_hash;
 use rml_testkit::flat::check_passes;
@@ -18,6 +18,6 @@ pub(super) const TARGET: Target = Target {
 fn check(case: &Case) -> Result<(), String> {
     let Some((flat, inputs, closed)) = engines::read(case) else { return Ok(()) };
     let found = check_passes(&flat, &inputs, closed, path_hash(&case.as_text()));
-    // The pass and the first cells first, the programs after them.
+    // The pass and the different cells come first, and the programs after them.
     found.map_err(|found| found.replacen(": ", "\n", 1))
 }

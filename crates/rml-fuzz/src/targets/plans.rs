@@ -1,4 +1,4 @@
-//! Random flat programs by plan, against the simulator.
+//! Random flat programs by plan, compared with the simulator.
 
 use rml_ir::random::path_hash;
 use rml_testkit::Random;
@@ -32,6 +32,6 @@ fn generate(r: &mut Random, _: &Corpus) -> Case {
 fn check(case: &Case) -> Result<(), String> {
     let Some((flat, inputs, _)) = engines::read(case) else { return Ok(()) };
     let mut r = Random(path_hash(&case.as_text()));
-    // The first difference first, the program after it.
+    // The first difference comes first, and the program after it.
     compare(&flat, &inputs, &mut r).map(|_| ()).map_err(|found| found.replacen(": ", "\n", 1))
 }

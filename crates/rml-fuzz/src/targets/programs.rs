@@ -24,7 +24,7 @@ pub(super) const TARGET: Target = Target {
     smaller: nothing_smaller,
 };
 
-/// The text of a random program whose gradients can be taken, with a seed for its inputs.
+/// The text of a random program that has gradients, with a seed for its inputs.
 pub(super) fn generate(r: &mut Random, _: &Corpus) -> Case {
     let text = Program::random(r).text();
     let seed = r.below(1_000_000).to_string();
@@ -65,7 +65,7 @@ fn fixed_point(flat: &Arc<Drawn>, inputs: &[Vec<Input>]) -> Trace {
     oracle::run(flat, inputs, &OracleOptions { closed: true, ..OracleOptions::default() })
 }
 
-/// The inputs of one form of a program in the order of another.
+/// The inputs of one form of a program, in the order of another form.
 fn rearranged(from: &Flat, to: &Flat, inputs: &[Vec<Input>]) -> Vec<Vec<Input>> {
     let name = |flat: &Flat, v| flat.vars[v].name.clone();
     let at: Vec<_> = to
@@ -79,7 +79,7 @@ fn rearranged(from: &Flat, to: &Flat, inputs: &[Vec<Input>]) -> Vec<Vec<Input>> 
         .collect()
 }
 
-/// What `check` says about the clocks is what a run meets.
+/// Checks that a program that is proved to be synchronous has no synchronisation error in a run.
 fn verdict(
     source: &Source,
     options: &Options,

@@ -1,4 +1,4 @@
-//! Lines of a stream: a line that is refused does not happen, and every answer is an object, one a cycle, in order.
+//! Lines of a stream: a refused line has no effect, and every answer is an object, one per cycle, in order.
 
 use rml::{End, InferOptions, Source, Stream};
 use rml_testkit::Random;
@@ -16,7 +16,7 @@ pub(super) const TARGET: Target = Target {
     smaller: nothing_smaller,
 };
 
-/// Nodes `infer` without parameters.
+/// Programs with a node `infer` that has no parameters.
 const PROGRAMS: [&str; 7] = [
     "node infer(x: num [], c: bool []) -> (o: num [], s: int []) o = (0.0 fby o) + x; s = if c then 1 else 0;",
     "node infer(x: num [], c: bool []) -> (o) o = merge c (x when c) ((post o) when not c);",
@@ -46,7 +46,7 @@ fn generate(r: &mut Random, corpus: &Corpus) -> Case {
     Case::with_settings("jsonl", "#", &[("program", program.to_string())], &text)
 }
 
-/// A line that the program takes.
+/// A line that the program accepts.
 fn line(program: usize, r: &mut Random) -> String {
     let number = |r: &mut Random| match r.below(5) {
         0 => "9223372036854775807".to_owned(),

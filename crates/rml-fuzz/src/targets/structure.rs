@@ -1,5 +1,5 @@
-//! Programs with structure, against the plain programs that are written beside them: both compile, and compute the same
-//! values, gradients and parameters.
+//! Programs with structure, compared with equivalent plain programs in the same file: both compile, and compute the
+//! same values, gradients and parameters.
 
 use std::sync::Arc;
 
@@ -20,7 +20,7 @@ pub(super) const TARGET: Target = Target {
     smaller: nothing_smaller,
 };
 
-/// What stands between the two programs of a case.
+/// The separator between the two programs of a case.
 const BETWEEN: &str = "\n-- the same without structure\n";
 
 fn generate(r: &mut Random, _: &Corpus) -> Case {
@@ -49,7 +49,7 @@ fn check(case: &Case) -> Result<(), String> {
     }
 }
 
-/// The numbers that a run gives; `None` if it fails.
+/// The numbers of a run; `None` if it fails.
 fn outputs(flat: &Arc<Drawn>, inputs: &[Vec<Input>]) -> Option<Vec<Option<f64>>> {
     let mut sim = Simulator::new(Arc::clone(flat), SimOptions::default());
     inputs.iter().try_for_each(|row| sim.feed(row)).and_then(|()| sim.finish(true)).ok()?;

@@ -1,4 +1,4 @@
-//! What the analysis says about random flat programs, against runs.
+//! Compares the results of the analysis of random flat programs with runs.
 
 use rml_testkit::Random;
 use rml_testkit::flat::random;
@@ -23,8 +23,8 @@ fn generate(r: &mut Random, _: &Corpus) -> Case {
     let size = if wild { 14 } else { 28 };
     let (flat, _) = random::program(&r.take(200), size, wild);
     let cycles = if wild { 0 } else { CYCLES };
-    // Inputs are present in every cycle of their clocks. Waits are judged where operands are chosen by their clocks; no
-    // cycles say so.
+    // Inputs are present in every cycle of their clocks. Waits are checked only for programs that respect their clocks;
+    // wild programs get a trace without cycles.
     let inputs = super::cells::inputs(&flat, r, cycles);
     engines::case(&flat, &inputs, true)
 }

@@ -1,5 +1,5 @@
-//! Mappings between parameters and the tensors of other libraries: refused, or what is exported is imported to the same
-//! bits.
+//! Mappings between parameters and the tensors of other libraries. A mapping must be refused, or the exported
+//! parameters must have the same bits after an import.
 
 use std::path::Path;
 
@@ -19,7 +19,7 @@ pub(super) const TARGET: Target = Target {
     smaller: nothing_smaller,
 };
 
-/// Mappings and weights of `tests/weights`, and the node that they are for.
+/// Mappings and weights in `tests/weights`, and the node for which they are.
 const NETWORKS: &[(&str, &str)] = &[
     ("torch_lstm", "lstm_net"),
     ("torch_bi_gru", "bi_gru_net"),
@@ -60,7 +60,7 @@ fn generate(r: &mut Random, corpus: &Corpus) -> Case {
     Case::with_settings("toml", "#", &[("weights", name.to_owned())], &text)
 }
 
-/// The mapping of a network; sometimes with one of the layouts that it uses written out.
+/// The mapping of a network; in some cases, one of its layouts is defined in the mapping.
 fn mapping(name: &str, r: &mut Random) -> String {
     let text = read(&folder().join(format!("{name}.toml")));
     let used: Vec<_> =

@@ -1,4 +1,4 @@
-//! Calls that put elements elsewhere, and indices.
+//! Calls that move elements, and indices.
 
 use std::fmt::Write as _;
 
@@ -79,7 +79,7 @@ impl Call<'_> {
         }
     }
 
-    /// An entry of an index for an axis of that size, and how many positions it keeps, if it keeps the axis.
+    /// An index entry for an axis of the given size, and the number of positions that it keeps, if it keeps the axis.
     fn entry(&mut self, size: usize) -> (String, Option<usize>) {
         if size > 0 && self.r.chance(0.3) {
             let at = self.r.below(size);
@@ -89,7 +89,7 @@ impl Call<'_> {
         let start = self.r.below(size + 1);
         let len = self.r.below(size - start + 1);
         if len > 1 && self.r.chance(0.3) {
-            // Backward, down to `start`.
+            // The slice runs backward, down to `start`.
             let last = start + len - 1;
             let end = if start == 0 { String::new() } else { (start - 1).to_string() };
             return (format!("{last}:{end}:-1"), Some(len));

@@ -3,8 +3,8 @@
 use super::{Call, Dims, list};
 
 impl Call<'_> {
-    /// Stride, padding before and after, and dilation of an axis, and how many windows of that size one of that length
-    /// has.
+    /// The stride, the padding before and after, and the dilation of an axis, and the number of windows of size `size`
+    /// over the axis.
     fn sliding(&mut self, length: usize, size: usize, dilated: bool) -> ([usize; 4], usize) {
         let dilation = if dilated && self.r.chance(0.4) { 2 } else { 1 };
         let extent = dilation * (size - 1) + 1;

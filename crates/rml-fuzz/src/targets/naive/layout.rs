@@ -4,7 +4,7 @@ use rml_ir::op::{AxisIndex, Op};
 
 use super::{Array, places, positions};
 
-/// The shape that two broadcast to; equal, 1 or missing on the left.
+/// The shape to which two shapes broadcast: their dimensions are equal, 1, or missing on the left.
 pub(super) fn broadcast_dims(a: &[usize], b: &[usize]) -> Vec<usize> {
     let rank = a.len().max(b.len());
     let dim = |d: &[usize], i: usize| (i + d.len()).checked_sub(rank).map_or(1, |at| d[at]);
@@ -35,7 +35,8 @@ fn stack(args: &[Array], axis: usize) -> Array {
     })
 }
 
-/// For each position of what `items` picks, the position that it is picked from.
+/// The shape of the elements that `items` pick, and a function from each of their positions to the position in the
+/// operand.
 fn picked(items: &[AxisIndex]) -> (Vec<usize>, impl Fn(&[usize]) -> Vec<usize>) {
     let kept: Vec<bool> = items.iter().map(|i| matches!(i, AxisIndex::Slice { .. })).collect();
     let places: Vec<Vec<usize>> = items.iter().map(|i| places(*i)).collect();

@@ -1,5 +1,5 @@
-//! Operators of square matrices, and Fourier transforms. Only of finite numbers, and of matrices that are far from
-//! singular.
+//! Operators of square matrices, and Fourier transforms. They have results only for finite numbers, and for matrices
+//! that are far from singular.
 
 use std::f64::consts::TAU;
 
@@ -7,10 +7,10 @@ use rml_ir::op::Op;
 
 use super::Array;
 
-/// How small a pivot or determinant may be.
+/// The minimum pivot or determinant.
 const LEAST: f64 = 0.1;
 
-/// A matrix of a stack.
+/// A matrix within a stack.
 struct Square<'a> {
     a: &'a Array,
     stack: &'a [usize],
@@ -22,7 +22,7 @@ impl Square<'_> {
     }
 }
 
-/// The determinant of the first `n` rows and columns, by the first row.
+/// The determinant of a matrix of size `n`, by expansion along the first row.
 fn determinant(n: usize, a: &dyn Fn(usize, usize) -> f64) -> f64 {
     (0..n).fold(if n == 0 { 1.0 } else { 0.0 }, |sum, j| {
         let minor = determinant(n - 1, &|r, c| a(r + 1, if c < j { c } else { c + 1 }));
@@ -30,7 +30,7 @@ fn determinant(n: usize, a: &dyn Fn(usize, usize) -> f64) -> f64 {
     })
 }
 
-/// The element of the lower triangular factor, by the elements before it.
+/// An element of the lower triangular factor, computed from the elements before it.
 fn factor(a: &Square<'_>, row: usize, column: usize) -> f64 {
     if row < column {
         return 0.0;
@@ -44,7 +44,7 @@ fn factor(a: &Square<'_>, row: usize, column: usize) -> f64 {
     }
 }
 
-/// The element of the solution, by Cramer's rule.
+/// An element of the solution, by Cramer's rule.
 fn solution(a: &Square<'_>, b: &Array, row: usize, column: &[usize]) -> f64 {
     let n = a.a.dims[a.stack.len()];
     let whole = determinant(n, &|r, c| a.at(r, c));
@@ -64,7 +64,7 @@ fn frequency(x: &Array, at: &[usize]) -> f64 {
     (0..n).map(term).sum()
 }
 
-/// A number of which those are frequencies.
+/// A number of the signal that has the given frequencies.
 fn wave(y: &Array, n: usize, at: &[usize]) -> f64 {
     let (row, j) = (&at[..at.len() - 1], at[at.len() - 1]);
     let term = |k: usize| {

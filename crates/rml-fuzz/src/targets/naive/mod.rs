@@ -1,6 +1,6 @@
-//! Operators as their definitions say them, element by element: slow, and independent of the evaluation that is tried.
+//! Operators by their definitions, element by element: slow, and independent of the evaluation under test.
 //!
-//! Everything is computed in double precision; ints and truth values are small whole numbers there.
+//! All elements are computed in double precision; ints and truth values are represented as whole numbers.
 
 use rml_ir::op::{AxisIndex, Einsum, Op, Reduction};
 use rml_ir::{DType, Data, Value};
@@ -10,7 +10,7 @@ mod matrices;
 mod pointwise;
 mod sliding;
 
-/// A tensor of numbers of any kind.
+/// A tensor of elements of any type.
 #[derive(Clone, PartialEq, Debug)]
 pub(super) struct Array {
     pub(super) dtype: DType,
@@ -19,7 +19,7 @@ pub(super) struct Array {
 }
 
 impl Array {
-    /// The elements of a value; `None` where an int is too large for a double.
+    /// The elements of a value; `None` if an int is too large for a double.
     pub(super) fn of(value: &Value) -> Option<Self> {
         let data = match value.to_data() {
             Data::Bool(v) => v.into_iter().map(|b| f64::from(u8::from(b))).collect(),
@@ -35,7 +35,7 @@ impl Array {
         Self { dtype, dims: dims.to_vec(), data: vec![0.0; dims.iter().product()] }
     }
 
-    /// The elements that `f` gives at each position.
+    /// An array with the value of `f` at each position.
     fn each(dtype: DType, dims: &[usize], mut f: impl FnMut(&[usize]) -> f64) -> Self {
         Self { dtype, dims: dims.to_vec(), data: positions(dims).map(|at| f(&at)).collect() }
     }
@@ -48,7 +48,7 @@ impl Array {
         self.data[self.offset(at)]
     }
 
-    /// The element at a position of something that this is broadcast to.
+    /// The element that broadcasting puts at a position of a larger shape.
     fn spread(&self, at: &[usize]) -> f64 {
         let behind = &at[at.len() - self.dims.len()..];
         let own: Vec<usize> =
@@ -73,7 +73,7 @@ fn positions(dims: &[usize]) -> impl Iterator<Item = Vec<usize>> + use<> {
     })
 }
 
-/// The result of an operator; `None` where there is no definition here (random numbers), or no result.
+/// The result of an operator; `None` if this module has no definition (random numbers), or if there is no result.
 pub(super) fn apply(op: &Op, args: &[Array]) -> Option<Array> {
     let x = args.first()?;
     match op {
@@ -133,7 +133,7 @@ pub(super) fn apply(op: &Op, args: &[Array]) -> Option<Array> {
     }
 }
 
-/// The position of the first element that no other one beats; NaN beats everything.
+/// The position of the first element that no other element beats; NaN beats every number.
 fn first(v: &[f64], beats: impl Fn(f64, f64) -> bool) -> usize {
     let best = |best: usize, i: usize| {
         let better = !v[best].is_nan() && (v[i].is_nan() || beats(v[i], v[best]));
@@ -142,7 +142,7 @@ fn first(v: &[f64], beats: impl Fn(f64, f64) -> bool) -> usize {
     (1..v.len()).fold(0, best)
 }
 
-/// Reduces an axis, or everything.
+/// Reduces one axis, or all elements.
 fn reduce(x: &Array, axis: Option<usize>, dtype: DType, f: impl Fn(&[f64]) -> f64) -> Array {
     let Some(axis) = axis else {
         return Array { dtype, dims: Vec::new(), data: vec![f(&x.data)] };
@@ -171,7 +171,7 @@ fn cumsum(x: &Array, axis: usize, reverse: bool) -> Array {
     })
 }
 
-/// By insertion: an element goes in front of those before it that it precedes.
+/// Sorts by insertion: an element moves in front of all elements that it precedes.
 fn sorted(op: &Op, args: &[Array], axis: usize, descending: bool) -> Array {
     let (keys, x) = (&args[0], &args[args.len() - 1]);
     let positions = matches!(op, Op::ArgSort { .. });
@@ -257,7 +257,7 @@ fn einsum(e: &Einsum, args: &[Array]) -> Array {
     made
 }
 
-/// The place in the operand of each position along an axis that an entry keeps, or of the one that it picks.
+/// The positions in the operand that an index entry selects along an axis.
 fn places(item: AxisIndex) -> Vec<usize> {
     item.positions().collect()
 }

@@ -17,7 +17,7 @@ fn truth(b: bool) -> f64 {
     f64::from(u8::from(b))
 }
 
-/// The error function by its series, where that is exact enough.
+/// The error function by its series; `None` if the series is not exact enough.
 fn erf(x: f64) -> Option<f64> {
     if x.abs() > 2.5 {
         return None;
@@ -106,7 +106,7 @@ fn binary(op: &Op, a: f64, b: f64, dtype: DType) -> Option<f64> {
     })
 }
 
-/// The result's elements, by the operator.
+/// The element type of the result.
 fn dtype(op: &Op, args: &[Array]) -> DType {
     match op {
         Op::Compare(_) | Op::Convert(DType::Bool) => DType::Bool,

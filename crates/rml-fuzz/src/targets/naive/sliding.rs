@@ -5,7 +5,7 @@ use rml_ir::op::{Conv, Pool};
 
 use super::{Array, positions};
 
-/// How windows go along one axis: size, stride, padding before it, dilation, and padding after it.
+/// The windows along one axis: size, stride, padding before it, dilation, and padding after it.
 #[derive(Clone, Copy)]
 struct Axis {
     size: usize,
@@ -20,7 +20,7 @@ impl Axis {
         (n + self.lo + self.hi - self.dilation * (self.size - 1) - 1) / self.stride + 1
     }
 
-    /// Where element `k` of window `w` is; `None` in the padding.
+    /// The position of element `k` of window `w`; `None` in the padding.
     fn place(self, w: usize, k: usize, n: usize) -> Option<usize> {
         (w * self.stride + k * self.dilation).checked_sub(self.lo).filter(|i| *i < n)
     }
@@ -44,8 +44,8 @@ fn pool_axes(pool: &Pool) -> Vec<Axis> {
         .collect()
 }
 
-/// Calls `f` for each window and element of it: the batch, the window, the element, and its place in `x`, if it has
-/// one.
+/// Calls `f` for each element of each window, with the batch, the window, the element, and its position in `x` (`None`
+/// in the padding).
 fn slide(axes: &[Axis], x: &[usize], mut f: impl FnMut(&[usize], &[usize], &[usize], Option<Vec<usize>>)) {
     let batch = &x[..x.len() - axes.len() - 1];
     let spatial = &x[batch.len()..x.len() - 1];
@@ -61,14 +61,14 @@ fn slide(axes: &[Axis], x: &[usize], mut f: impl FnMut(&[usize], &[usize], &[usi
     }
 }
 
-/// The dimensions of what windows over `x` give, with that last dimension.
+/// The shape of results of windows over `x`; its last dimensions are `behind`.
 fn windowed(axes: &[Axis], x: &[usize], behind: &[usize]) -> Vec<usize> {
     let batch = x.len() - axes.len() - 1;
     let windows: Vec<usize> = axes.iter().zip(&x[batch..]).map(|(a, n)| a.windows(*n)).collect();
     [&x[..batch], &windows, behind].concat()
 }
 
-/// Calls `f` for each product that a convolution adds up: the offsets in `x`, in the kernel and in the result.
+/// Calls `f` for each product that a convolution adds up, with the positions in `x`, in the kernel and in the result.
 fn products(conv: &Conv, x: &[usize], kernel: &[usize], mut f: impl FnMut(&[usize], &[usize], &[usize])) {
     let axes = conv_axes(conv, kernel);
     let filters = kernel[kernel.len() - 1];
