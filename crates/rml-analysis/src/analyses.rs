@@ -7,11 +7,11 @@ use crate::{Bounds, Causality, ClockReport, Facts, bounds, causality, clocks, fa
 /// The results of all analyses of a program. Code that needs two of them uses this type, so nothing is computed twice.
 #[derive(Clone, Debug)]
 pub struct Analyses {
-    /// The clocks of its variables, and whether they are consistent.
+    /// The clocks of the program's variables, and whether they are consistent.
     pub clocks: ClockReport,
-    /// The times at which its values are known.
+    /// The times at which the program's values are known.
     pub causality: Causality,
-    /// The waits for its outputs, and its memory.
+    /// The waits for the program's outputs, and the memory that it needs.
     pub bounds: Bounds,
 }
 

@@ -25,15 +25,15 @@ use crate::conditions::Conditions;
 /// The kinds of waits for outputs.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Kind {
-    /// It takes a number of cycles that is known in advance.
+    /// The wait takes a number of cycles that is known in advance.
     Bounded,
-    /// It lasts until a condition holds.
+    /// The wait lasts until a condition holds.
     Windowed,
-    /// It lasts until the trace ends.
+    /// The wait lasts until the trace ends.
     ClosedOnly,
-    /// It is unknown.
+    /// The length of the wait is unknown.
     Dynamic,
-    /// It never ends.
+    /// The wait never ends.
     Rejected,
 }
 

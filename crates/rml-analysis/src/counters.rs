@@ -21,9 +21,9 @@ pub fn few_windows(flat: &Flat) -> Diagnostics {
 
 /// A fact about an int.
 enum Known {
-    /// It is `first` in its first cycle, and grows by `step` in each later cycle.
+    /// The int is `first` in its first cycle, and grows by `step` in each later cycle.
     Counts { first: i64, step: i64 },
-    /// It is at least 0 and below this number.
+    /// The int is at least 0 and below this number.
     Below(i64),
 }
 

@@ -244,7 +244,7 @@ fn k2_a_clock_is_sampled_by_the_condition_that_is_said() {
                 }
             })
         };
-        // Two clocks of one condition are only exchanged by this; then they occur twice.
+        // If two clocks have the same condition, the changed clock is equal to the other one.
         case.clocks.clocks.ids().filter(on).map(flip).collect()
     });
 }

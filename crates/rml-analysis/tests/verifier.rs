@@ -17,7 +17,7 @@ const PROGRAMS: &[&str] = &[
        h = merge first (x when first) ((0.0 fby h) when not first);
      node main(x: num [], end: bool [], bp: bool []) -> (a, s, h, k, n)
        a, s, h = f(x) every end; n = 0 fby (n + 1); k = 0.5 fby (if end then (if bp then k + a else k) else k);",
-    // Nested windows, and others beside them.
+    // Nested windows, and windows side by side.
     "node sum(x: num []) -> (s) s = x + (0.0 fby back s);
      node inner(x: num [], a: bool []) -> (s, t) s = sum(x) every a; t = x + (0.0 fby t);
      node main(x: num [], a: bool [], b: bool [], c: bool []) -> (s, t, u, n)
@@ -32,7 +32,7 @@ const PROGRAMS: &[&str] = &[
        o, bpx, dx = diff_f(x, true, do) every end; do = 0.1 * (t - o);",
     // Forward as a whole, with look-aheads.
     "node main(x: num []) -> (a) a = (0.0 fby 0.0 fby b) + x; b = (post a) + x;",
-    // The same beside windows, whose boundaries it ignores.
+    // The same recurrence beside windows, whose boundaries it ignores.
     "node f(x: num []) -> (s) s = x + (0.0 fby back s);
      node main(x: num [], end: bool []) -> (a, s) a = (0.0 fby 0.0 fby b) + x; b = (post a) + x; s = f(x) every end;",
     // A circle within one tick, through branches that exclude each other.

@@ -63,7 +63,7 @@ pub(crate) struct Seed {
     pub(crate) output: Var,
     /// The formal `d<output>`.
     pub(crate) d: Var,
-    /// The condition under which it is present.
+    /// The condition under which the gradient is present.
     pub(crate) bp: Bp,
 }
 

@@ -38,7 +38,7 @@ pub(crate) enum BpKind {
     Var(Var),
     /// `false fby back of` (`back`), or `false fby of`.
     Delay {
-        /// Whether it is `fby back`.
+        /// Whether the delay is `fby back`.
         back: bool,
         /// The delayed condition.
         of: Bp,
@@ -52,14 +52,14 @@ pub(crate) enum BpKind {
     },
     /// `merge cond of false`.
     Merge {
-        /// The condition under which it has the value `of`.
+        /// The condition under which the result is `of`.
         cond: Guard,
         /// The value under that condition.
         of: Bp,
     },
     /// `if cond then of else false`.
     If {
-        /// The condition under which it has the value `of`.
+        /// The condition under which the result is `of`.
         cond: Guard,
         /// The value under that condition.
         of: Bp,
@@ -69,7 +69,7 @@ pub(crate) enum BpKind {
 }
 
 impl BpKind {
-    /// The conditions from which it is computed.
+    /// The conditions from which this condition is computed.
     fn operands(&self) -> &[Bp] {
         match self {
             BpKind::Var(_) => &[],

@@ -18,11 +18,11 @@ use crate::synthesise::{self, Synthesised};
 /// A unit of work on a node.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 enum Task {
-    /// Replace its calls of adjoints by name.
+    /// Replace the node's calls of adjoints by name.
     Resolve(NodeId),
-    /// Summarise its clocks.
+    /// Summarise the node's clocks.
     Summarise(NodeId),
-    /// Make its adjoint.
+    /// Make the node's adjoint.
     Adjoint(NodeId),
     /// Make the adjoint that other adjoints call.
     Inner(NodeId),

@@ -50,8 +50,8 @@ pub(crate) fn gates(
     outputs.iter().map(gate_of).collect()
 }
 
-/// The gates in terms of the node's interface, for callers. A clock that is not known to be related to the clock of the
-/// condition counts as hidden.
+/// The gates in terms of the node's interface, for callers. A clock without a known relation to the clock of the
+/// condition is treated as hidden.
 pub(crate) fn for_callers(
     source: &Node,
     clocks: &NodeClocks,

@@ -36,7 +36,7 @@ pub(crate) struct Adjoint {
     pub(crate) gradients: Vec<Gradient>,
     /// The gate of the gradient of each num output.
     pub(crate) gates: Vec<Gate<Step>>,
-    /// Whether it updates parameters, itself or in nodes that it calls.
+    /// Whether the adjoint updates parameters, itself or in nodes that it calls.
     pub(crate) trains: bool,
     /// The node that updates parameters, if the primal is a `param` that the program defines. Calls of the primal then
     /// become trained parameters.
@@ -63,7 +63,7 @@ pub(crate) struct Gradient {
 }
 
 impl Adjoint {
-    /// The number of its conditions: only `bp`, or one for each clock of its num outputs.
+    /// The number of the adjoint's conditions: only `bp`, or one for each clock of its num outputs.
     pub(crate) fn conditions(&self) -> usize {
         self.gates.iter().map(|gate| gate.condition + 1).max().unwrap_or(1)
     }

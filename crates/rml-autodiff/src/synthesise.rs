@@ -23,7 +23,7 @@ use crate::signature::{Gate, Gradient, num_inputs, num_outputs};
 /// An adjoint node, and the data for its [`Adjoint`](crate::signature::Adjoint).
 pub(crate) struct Synthesised {
     pub(crate) node: Node,
-    /// The equations that each of its equations transposes.
+    /// The equations that each equation of the adjoint transposes.
     pub(crate) origins: Origins,
     pub(crate) gradients: Vec<Gradient>,
     pub(crate) trains: bool,

@@ -170,7 +170,7 @@ pub trait Buffer: fmt::Debug + Send + Sync {
     /// The type of the tensor.
     fn ty(&self) -> &Type;
 
-    /// The precision of its numbers; single precision if it contains no numbers.
+    /// The precision of the tensor's numbers; single precision if the tensor contains no numbers.
     fn precision(&self) -> Precision;
 
     /// Copies the tensor to the host.

@@ -17,7 +17,7 @@ pub struct Failure {
     pub at: Option<Val>,
     /// The error, in one sentence without a full stop.
     pub message: String,
-    /// Advice on how to fix it.
+    /// Advice on how to fix the failure.
     pub help: Option<String>,
 }
 

@@ -28,7 +28,7 @@ pub enum Kind {
     Apply {
         /// The operator.
         op: Op,
-        /// Its operands.
+        /// The operands.
         args: Vec<Val>,
     },
 }

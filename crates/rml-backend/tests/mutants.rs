@@ -19,9 +19,9 @@ enum Fault {
     Lazy,
     /// The sign of zero is lost.
     Unsigned,
-    /// It refuses every function.
+    /// The backend refuses every function.
     Refuses,
-    /// It computes a sine for every hyperbolic tangent.
+    /// The backend computes a sine for every hyperbolic tangent.
     Confused,
 }
 

@@ -119,7 +119,7 @@ pub struct Diagnostic {
     pub labels: Vec<Label>,
     /// Facts: what was expected, what was found, a chain of causes.
     pub notes: Vec<String>,
-    /// Ways to fix it.
+    /// Ways to fix the problem.
     pub help: Vec<String>,
     /// Changes of the source for those help lines that a program can apply.
     pub fixes: Vec<Fix>,
@@ -158,7 +158,7 @@ impl Diagnostic {
         self
     }
 
-    /// Adds a way to fix it.
+    /// Adds a way to fix the problem.
     #[must_use]
     pub fn help(mut self, help: impl Into<String>) -> Self {
         self.help.push(help.into());

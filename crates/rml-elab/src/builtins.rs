@@ -19,7 +19,7 @@ pub(crate) enum Builtin {
     StopGradient,
     /// `softmax(x)` or `log_softmax(x)`.
     Softmax {
-        /// Whether it is `log_softmax`.
+        /// Whether the builtin is `log_softmax`.
         log: bool,
     },
     /// `clip(x, lo, hi)`
@@ -268,7 +268,7 @@ impl Builtin {
         }
     }
 
-    /// Whether it is a function of ints that is computed at compile time if its arguments are known then.
+    /// Whether the builtin is a function of ints that is computed at compile time if its arguments are known then.
     pub(crate) fn computes_ints(self) -> bool {
         matches!(
             self,

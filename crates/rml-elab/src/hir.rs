@@ -50,30 +50,30 @@ pub(crate) struct Node {
     pub(crate) locals: IndexVec<Local, LocalData>,
     pub(crate) exprs: IndexVec<ExprId, Expr>,
     pub(crate) equations: Vec<Equation>,
-    /// Whether it is an extern node: it has no equations, and an output that is not an input.
+    /// Whether the node is an extern node: it has no equations, and an output that is not an input.
     pub(crate) is_extern: bool,
-    /// The nodes named in its text, including calls with errors.
+    /// The nodes that the node's text names, including calls with errors.
     pub(crate) names: Vec<SourceId>,
     /// The role of each name, determined by the positions in which it is used; set by `usage`.
     pub(crate) roles: IndexVec<Local, Role>,
     /// The static names that equations define, each after the names that it uses.
     pub(crate) static_order: Vec<Local>,
-    /// The form of its definition. A constant or case has no input and one output; an enumeration has neither; the
-    /// outputs of a record are its inputs.
+    /// The form of the node's definition. A constant or case has no input and one output; an enumeration has neither;
+    /// the outputs of a record are its inputs.
     pub(crate) form: Form,
-    /// Whether `expand` makes copies of it.
+    /// Whether `expand` makes copies of the node.
     pub(crate) template: bool,
-    /// In a copy: the number of its first adjoints that read parameters and do not update them.
+    /// In a copy: the number of the node's first adjoints that read parameters and do not update them.
     pub(crate) held: u8,
     /// In a copy: the ranges of expressions that belong to equations of families, each with its place as text.
     pub(crate) members: Vec<(ExprId, ExprId, Arc<str>)>,
     /// In a copy: the literals that are cases, with their enumerations.
     pub(crate) cases: Option<Box<IndexMap<ExprId, SourceId>>>,
-    /// In a copy: the rules that update its parameters, if that is not `diff_param`.
+    /// In a copy: the rules that update the node's parameters, if that is not `diff_param`.
     pub(crate) rules: Option<Box<IndexMap<ExprId, Rule>>>,
     /// In a copy: the flags that restart each delay.
     pub(crate) restarts: Option<Box<IndexMap<ExprId, Vec<Local>>>>,
-    /// In a copy: the names of its shared instances, by their numbers.
+    /// In a copy: the names of the node's shared instances, by their numbers.
     pub(crate) shares: Vec<(Arc<str>, Span)>,
     /// In templates with automata only: the states, and the equations in each of them.
     pub(crate) states: Option<Box<States>>,
@@ -125,9 +125,9 @@ pub(crate) struct State {
 /// A shared instance: `share u = net;`.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(crate) struct Share {
-    /// The copy that contains it.
+    /// The copy that contains the shared instance.
     pub(crate) owner: SourceId,
-    /// Its number within that copy.
+    /// The number of the shared instance within this copy.
     pub(crate) number: usize,
 }
 
@@ -148,10 +148,10 @@ pub(crate) enum Role {
 #[derive(Debug)]
 pub(crate) struct LocalData {
     pub(crate) name: Arc<str>,
-    /// The place of its declaration or definition.
+    /// The place of the name's declaration or definition.
     pub(crate) span: Span,
     pub(crate) kind: LocalKind,
-    /// The types written for it, in the interface and at its equation.
+    /// The types written for the name, in the interface and at its equation.
     pub(crate) types: Vec<TypeDecl>,
     /// The declared clock.
     pub(crate) clock: Option<Clock>,
@@ -236,7 +236,7 @@ pub(crate) struct Equation {
     pub(crate) lhs: Vec<(Option<Local>, Span)>,
     pub(crate) rhs: ExprId,
     pub(crate) span: Span,
-    /// In templates only: the members of families that it defines, and their indices.
+    /// In templates only: the members of families that the equation defines, and their indices.
     pub(crate) family: Option<Box<Family>>,
 }
 
@@ -478,7 +478,7 @@ pub(crate) enum Segment {
 #[derive(Debug)]
 pub(crate) struct Apply {
     pub(crate) formal: Local,
-    /// The order to which it is differentiated.
+    /// The order to which the node is differentiated.
     pub(crate) order: Order,
     pub(crate) name_span: Span,
     pub(crate) args: Vec<ExprId>,
@@ -489,7 +489,7 @@ pub(crate) struct Apply {
 #[derive(Debug)]
 pub(crate) struct Passed {
     pub(crate) target: Target,
-    /// The order to which it is differentiated.
+    /// The order to which the node is differentiated.
     pub(crate) order: Order,
     /// The arguments that are given; `None` for an open one. If only the name is written, all arguments are open.
     pub(crate) given: Option<Vec<Option<ExprId>>>,

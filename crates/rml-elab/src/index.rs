@@ -102,21 +102,21 @@ pub struct NodePlace {
     pub header: Span,
     /// The whole node.
     pub span: Span,
-    /// The names of its inputs.
+    /// The names of the node's inputs.
     pub inputs: Vec<String>,
     /// The names of those inputs that are static parameters.
     pub statics: Vec<String>,
-    /// Its names, in the order of their definitions.
+    /// The names of the node's variables, in the order of their definitions.
     pub variables: Vec<Variable>,
-    /// Whether it belongs to the library.
+    /// Whether the node belongs to the library.
     pub library: bool,
-    /// Whether other texts cannot name it.
+    /// Whether other texts cannot name the node.
     pub private: bool,
-    /// Whether it is used by differentiation: it updates parameters, or replaces the adjoint of a node.
+    /// Whether differentiation uses the node: it updates parameters, or replaces the adjoint of another node.
     pub overrides: bool,
-    /// Whether it is a constant, `const rate = 0.001;`, or a case of an enumeration: a node without inputs.
+    /// Whether the node is a constant, `const rate = 0.001;`, or a case of an enumeration: a node without inputs.
     pub constant: bool,
-    /// Whether it is an enumeration or record, whose name is a type.
+    /// Whether the node is an enumeration or record, whose name is a type.
     pub is_type: bool,
 }
 
@@ -136,7 +136,7 @@ pub struct NodePlace {
 pub struct Variable {
     /// The name.
     pub name: String,
-    /// The place of its definition: in the list of inputs, on the left of an equation, or in the shape of an input.
+    /// The place of the definition: in the list of inputs, on the left of an equation, or in the shape of an input.
     pub span: Span,
     /// The kind of name.
     pub kind: VariableKind,

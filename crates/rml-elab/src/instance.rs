@@ -65,13 +65,13 @@ pub(crate) enum Given {
 #[derive(Debug)]
 pub(crate) struct Instance {
     pub(crate) source: SourceId,
-    /// The instance that contains it, the call, and the equation of the call.
+    /// The instance that contains this instance, the call, and the equation of the call.
     pub(crate) parent: Option<(InstanceId, ExprId, usize)>,
     depth: usize,
-    /// The number of its first variable, among the variables of all instances.
+    /// The number of the instance's first variable, among the variables of all instances.
     pub(crate) base: usize,
     pub(crate) givens: Vec<Given>,
-    /// The instances inside it, by call, in textual order.
+    /// The instances inside this instance, by call, in textual order.
     pub(crate) calls: IndexMap<ExprId, InstanceId>,
 }
 

@@ -27,11 +27,11 @@ pub(crate) struct Loaded<'a> {
 pub(crate) struct LoadedFile<'a> {
     pub(crate) id: FileId,
     pub(crate) ast: File<'a>,
-    /// Its imports that were found, with their texts.
+    /// The imports of the text that were found, with the imported texts.
     pub(crate) imports: Vec<(Import<'a>, FileId)>,
     /// The text, if it is a module of the library or the prelude.
     pub(crate) library: Option<&'static str>,
-    /// Whether it imports a whole text that was not found or that could not be processed completely.
+    /// Whether the text imports a whole text that was not found or that could not be processed completely.
     pub(crate) incomplete: bool,
 }
 

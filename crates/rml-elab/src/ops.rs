@@ -53,7 +53,7 @@ pub(crate) enum Rule {
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) struct Step {
     pub(crate) op: Op,
-    /// The numbers of its operands: first those of the expression, then the results of the previous steps.
+    /// The numbers of the operator's operands: first those of the expression, then the results of the previous steps.
     pub(crate) args: Vec<usize>,
 }
 

@@ -18,7 +18,7 @@ pub(crate) struct Program {
     pub(crate) main: FileId,
     /// All nodes, each after the nodes that it calls.
     pub(crate) order: Vec<SourceId>,
-    /// Whether it contains errors, which are reported.
+    /// Whether the program contains errors, which are reported.
     pub(crate) in_error: bool,
     /// A node that calls its node argument, for `by`. It cannot be named in a program.
     pub(crate) update: SourceId,
@@ -44,15 +44,15 @@ pub(crate) struct Scopes {
 /// The names that one file can use.
 #[derive(Debug, Default)]
 pub(crate) struct FileScope {
-    /// Its own nodes.
+    /// The nodes that the file defines.
     pub(crate) own: IndexMap<String, SourceId>,
-    /// Those of its own nodes that other files cannot name.
+    /// The nodes of the file that other files cannot name.
     pub(crate) private: IndexSet<String>,
     /// `import a (f);`
     pub(crate) selective: IndexMap<String, (SourceId, Span)>,
     /// `import a;`
     pub(crate) whole: IndexMap<String, Vec<(SourceId, Span)>>,
-    /// The files that it imports.
+    /// The files that the file imports.
     pub(crate) imported: Vec<FileId>,
     /// `import a as m;`
     pub(crate) modules: IndexMap<String, (FileId, Span)>,
@@ -60,9 +60,9 @@ pub(crate) struct FileScope {
     pub(crate) lost: IndexSet<String>,
     /// Whether an import was not found that could define any name.
     pub(crate) incomplete: bool,
-    /// Its text, if it belongs to the library.
+    /// The text of the file, if it belongs to the library.
     pub(crate) library: Option<&'static str>,
-    /// The place of its last import.
+    /// The place of the file's last import.
     pub(crate) last_import: Option<Span>,
 }
 

@@ -14,15 +14,16 @@ pub struct NodeSignature {
     pub name: String,
     /// The formals, in order.
     pub formals: Vec<FormalSignature>,
-    /// The named dimensions that its inputs bind, in textual order.
+    /// The named dimensions that the inputs bind, in textual order.
     pub dimensions: Vec<String>,
-    /// The names of its outputs.
+    /// The names of the outputs.
     pub outputs: Vec<String>,
-    /// Whether it is used by differentiation: it updates parameters, or replaces the adjoint of a node.
+    /// Whether differentiation uses the node: it updates parameters, or replaces the adjoint of another node.
     pub overrides: bool,
-    /// Whether it is only declared: it has no equations, and has outputs that are not inputs.
+    /// Whether the node is only declared: it has no equations, and has outputs that are not inputs.
     pub is_extern: bool,
-    /// The nodes of the main text that it calls, or whose adjoints it calls, in the textual order of their definitions.
+    /// The nodes of the main text that the node calls, or whose adjoints it calls, in the textual order of their
+    /// definitions.
     pub calls: Vec<String>,
 }
 
@@ -33,7 +34,7 @@ pub struct FormalSignature {
     pub name: String,
     /// The kind of formal.
     pub kind: FormalKind,
-    /// The declared clock: the condition, and the value of it for which the formal is present.
+    /// The declared clock: the condition, and the value of the condition for which the formal is present.
     pub clock: Option<(String, bool)>,
 }
 

@@ -20,9 +20,9 @@ mod report;
 /// The reason why an expression has no value.
 #[derive(Clone, Debug)]
 pub(crate) enum Failure {
-    /// It depends on a value that is not known yet, or on an error that is reported elsewhere.
+    /// The expression depends on a value that is not known yet, or on an error that is reported elsewhere.
     Unknown,
-    /// It is in error.
+    /// The expression is in error.
     Bad(Box<Diagnostic>),
 }
 

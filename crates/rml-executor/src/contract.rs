@@ -21,13 +21,13 @@ pub struct About {
     pub device: String,
     /// All devices that the executor finds.
     pub devices: Vec<String>,
-    /// The accuracy of its results, compared with the reference.
+    /// The accuracy of the executor's results, compared with the reference.
     pub accuracy: Accuracy,
-    /// Whether it runs blocks of plans that [wait](Plan::waits).
+    /// Whether the executor runs blocks of plans that [wait](Plan::waits).
     pub waits: bool,
     /// Whether a guess of the window length saves work: a search for the end, or calls.
     pub guesses: bool,
-    /// Whether it compiles a program for each window length, which is slow.
+    /// Whether the executor compiles a program for each window length, which is slow.
     pub compiles: bool,
 }
 

@@ -83,7 +83,7 @@ pub enum Item<'a> {
 /// `[private] enum phase = Idle, Heat, Cool;`
 #[derive(Clone, Copy, Debug)]
 pub struct Enum<'a> {
-    /// Its name and place, as a node without inputs and outputs.
+    /// The name and place of the enumeration, as a node without inputs and outputs.
     pub node: Node<'a>,
     /// The cases, in order: constants with the values 0, 1, ..
     pub cases: &'a [Node<'a>],
@@ -128,7 +128,7 @@ impl Form {
 pub struct Import<'a> {
     /// The imported text.
     pub path: ImportPath<'a>,
-    /// The names under which its nodes are available.
+    /// The names under which the nodes of the imported text are available.
     pub kind: ImportKind<'a>,
     /// The whole item.
     pub span: Span,
@@ -150,7 +150,7 @@ pub enum ImportKind<'a> {
 pub struct ImportName {
     /// The name of the node in the imported text.
     pub name: Ident,
-    /// Its name in the importing text, if that is different.
+    /// The name in the importing text, if it is different.
     pub alias: Option<Ident>,
 }
 
@@ -185,7 +185,7 @@ pub enum ImportPath<'a> {
 pub struct Node<'a> {
     /// The word `private`, which hides the node from importing texts.
     pub private: Option<Span>,
-    /// Its name.
+    /// The name of the node.
     pub name: Ident,
     /// Formal inputs.
     pub inputs: &'a [Decl<'a>],
@@ -208,9 +208,9 @@ pub struct Decl<'a> {
     pub member: Option<&'a Expr<'a>>,
     /// The word `node` in place of a type: the input is a node.
     pub node: Option<Span>,
-    /// Its type, if written.
+    /// The type, if written.
     pub ty: Option<TypeExpr<'a>>,
-    /// Its clock, if written.
+    /// The clock, if written.
     pub clock: Option<ClockExpr>,
     /// The whole declaration.
     pub span: Span,
@@ -346,9 +346,9 @@ pub enum ExprKind<'a> {
     If {
         /// The condition.
         cond: &'a Expr<'a>,
-        /// The value if it is true.
+        /// The value if the condition is true.
         then: &'a Expr<'a>,
-        /// The value if it is false.
+        /// The value if the condition is false.
         other: &'a Expr<'a>,
     },
     /// `init fby next`
@@ -378,9 +378,9 @@ pub enum ExprKind<'a> {
     Merge {
         /// The condition.
         cond: &'a Expr<'a>,
-        /// The value if it is true.
+        /// The value if the condition is true.
         on_true: &'a Expr<'a>,
-        /// The value if it is false.
+        /// The value if the condition is false.
         on_false: &'a Expr<'a>,
     },
     /// `call every end`: runs the call window by window.
@@ -408,7 +408,7 @@ pub enum ExprKind<'a> {
     Along {
         /// The call (elaboration rejects other expressions).
         call: &'a Expr<'a>,
-        /// Whether it runs from the last entry to the first one.
+        /// Whether the call runs from the last entry to the first one.
         back: bool,
         /// One axis for all arguments, or one axis per argument; [`ExprKind::Hole`] for an argument that is passed to
         /// all entries as a whole.
@@ -426,7 +426,7 @@ pub enum ExprKind<'a> {
     Juxtaposed {
         /// `f`
         name: Ident,
-        /// The parenthesised list after it.
+        /// The parenthesised list after the name.
         args: &'a [Expr<'a>],
         /// The suffixes after the parentheses, outermost last.
         suffixes: &'a [Suffix<'a>],
@@ -461,21 +461,21 @@ pub enum ExprKind<'a> {
 pub struct State<'a> {
     /// `Hold`
     pub name: Ident,
-    /// Its parameters, each with its first value: `limit = 20.0`.
+    /// The parameters of the state, each with its first value: `limit = 20.0`.
     pub params: &'a [StateParam<'a>],
-    /// Its equations and transitions, in textual order.
+    /// The equations and transitions of the state, in textual order.
     pub body: &'a [StateItem<'a>],
     /// From `state` to the end of the parameters.
     pub header_span: Span,
 }
 
 impl<'a> State<'a> {
-    /// Its equations.
+    /// The equations of the state.
     pub fn equations(&self) -> impl Iterator<Item = &'a Equation<'a>> + use<'a> {
         self.body.iter().filter_map(|item| if let StateItem::Equation(e) = item { Some(e) } else { None })
     }
 
-    /// Its strong or its weak transitions, in the order in which they are tried.
+    /// The strong or the weak transitions of the state, in the order in which they are tried.
     pub fn transitions(&self, strong: bool) -> impl Iterator<Item = &'a Transition<'a>> + use<'a> {
         self.body.iter().filter_map(move |item| match item {
             StateItem::Transition(t) if t.strong == strong => Some(t),

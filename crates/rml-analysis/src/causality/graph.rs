@@ -28,7 +28,7 @@ pub enum Distance {
 /// The cycles in which an edge is taken.
 #[derive(Clone, Copy, PartialEq, std::cmp::Eq, Debug)]
 pub(crate) enum Only {
-    /// All cycles in which its start is needed.
+    /// All cycles in which the start of the edge is needed.
     Always,
     /// The cycles in which the end of a window is present and, if a guard is given, that guard holds. The end may be
     /// absent in cycles in which the start of the edge is needed.

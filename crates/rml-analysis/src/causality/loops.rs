@@ -20,11 +20,11 @@ pub struct Loop {
     pub(super) steps: Vec<LoopStep>,
     /// The loop is closed in the cycles in which all these guards hold.
     pub(super) guards: Vec<Guard>,
-    /// Whether it leads one cycle back and one cycle ahead.
+    /// Whether the loop leads one cycle back and one cycle ahead.
     pub(super) in_time: bool,
-    /// Its only named variable.
+    /// The only named variable of the loop, if there is exactly one.
     pub(super) only: Option<Var>,
-    /// Whether it contains the condition of a strong transition.
+    /// Whether the loop contains the condition of a strong transition.
     pub(super) strong: bool,
 }
 
@@ -35,15 +35,15 @@ pub struct LoopStep {
     pub span: Span,
     /// The variable that needs another one.
     pub of: Var,
-    /// The variable that it needs.
+    /// The variable that this step needs.
     pub needs: Var,
-    /// The distance in time between the two.
+    /// The distance in time between the two variables.
     pub distance: Distance,
 }
 
 /// Facts about a loop from the text of the program.
 pub struct LoopText<'t> {
-    /// The calls through which it runs.
+    /// The calls through which the loop runs.
     pub calls: Vec<Span>,
     /// A value that one of these calls reads, and the line of the call; a delay of this value would open the loop.
     pub read: Option<(Var, usize)>,

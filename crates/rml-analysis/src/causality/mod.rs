@@ -50,18 +50,19 @@ pub struct CutData {
     pub all: bool,
     /// The window of the program with these ends, if they come from an `every`.
     pub window: Option<Window>,
-    /// Its name in messages.
+    /// The name of the condition in messages.
     pub name: String,
 }
 
 /// A recurrence: equations that need each other's values.
 #[derive(Clone, Debug)]
 pub struct Recurrence {
-    /// Its variables, in order.
+    /// The variables of the recurrence, in order.
     pub members: Vec<Var>,
-    /// The direction in which it runs.
+    /// The direction in which the recurrence runs.
     pub direction: Direction,
-    /// The cut that divides it into windows, within which it runs; `None` if it runs from cycle to cycle without end.
+    /// The cut that divides the recurrence into windows, within which it runs; `None` if it runs from cycle to cycle
+    /// without end.
     pub cut: Option<Cut>,
 }
 

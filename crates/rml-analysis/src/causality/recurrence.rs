@@ -19,19 +19,19 @@ const CANDIDATES: usize = 64;
 /// The class of a part.
 #[derive(Clone, Debug)]
 pub(crate) enum Finding {
-    /// It can run without a cut, in that direction.
+    /// The part can run without a cut, in the given direction.
     Runs(Direction),
-    /// Conditions cut it.
+    /// Conditions cut the part.
     Cut(Proof),
-    /// Windows side by side cut parts of it, and the rest runs forward between them.
+    /// Windows side by side cut pieces of the part, and the rest runs forward between them.
     Beside(Vec<(Part, Proof)>),
-    /// Only the end of a closed trace cuts it.
+    /// Only the end of a closed trace cuts the part.
     Closed(Chain),
     /// A value needs itself within one cycle.
     Instantaneous(Chain),
     /// A value needs itself within one cycle, but only through conditions that may exclude each other.
     Exclusive(Chain),
-    /// It runs backward without end.
+    /// The part runs backward without end.
     Uncut(Chain),
     /// Nothing is known: the reason, and the help.
     Unknown(&'static str, &'static str),

@@ -27,14 +27,14 @@ pub enum Direction {
     Backward,
     /// Forward as a whole, with look-aheads.
     Mixed,
-    /// In both directions, or unknown.
+    /// The recurrence runs in both directions, or the direction is unknown.
     Unknown,
 }
 
 /// A part of a recurrence that runs in one direction.
 #[derive(Clone, Debug)]
 pub(crate) struct Sweep {
-    /// The positions of its members in the graph.
+    /// The positions of the sweep's members in the graph.
     pub(crate) members: Vec<usize>,
     pub(crate) direction: Direction,
 }

@@ -38,7 +38,7 @@ pub(super) enum Term {
 pub(super) enum Origin {
     /// The variable has no driver.
     Nobody,
-    /// It is an input without a declared clock.
+    /// The variable is an input without a declared clock.
     Input,
     /// A constraint (by its index) derives the clock from the clock of `from`.
     Constraint { constraint: usize, from: Var },

@@ -105,30 +105,30 @@ pub enum Hold {
 /// Facts about one variable in the segments of one entry. Arrays are indexed by [`Position`].
 #[derive(Clone, Copy, PartialEq, std::cmp::Eq, Debug)]
 pub struct VarFacts {
-    /// The positions at which it may be present.
+    /// The positions at which the variable may be present.
     pub place: Positions,
-    /// The values that it may have, if it is a condition.
+    /// The values that the variable may have, if it is a condition.
     pub truths: [Truths; 4],
-    /// The value to which it is equal, in terms of the first tick of the segment.
+    /// The value to which the variable is equal, in terms of the first tick of the segment.
     pub first: [Hold; 4],
-    /// The value to which it is equal, in terms of the last tick of the segment.
+    /// The value to which the variable is equal, in terms of the last tick of the segment.
     pub last: [Hold; 4],
-    /// Whether its value is the same at all ticks of a segment.
+    /// Whether the variable has the same value at all ticks of a segment.
     pub constant: bool,
-    /// The positions at which its value is known before the segment begins.
+    /// The positions at which the value is known before the segment begins.
     pub before: Positions,
-    /// The positions at which its value is known when the segment has ended.
+    /// The positions at which the value is known when the segment has ended.
     pub within: Positions,
 }
 
 /// A recurrence: equations that need each other within a segment.
 #[derive(Clone, PartialEq, std::cmp::Eq, Debug)]
 pub struct RecData {
-    /// The segments within which it runs.
+    /// The segments within which the recurrence runs.
     pub segments: Segments,
-    /// Its equations in order, each with the positions at which it takes part.
+    /// The equations of the recurrence in order, each with the positions at which it is computed.
     pub members: Vec<(Eq, Positions)>,
-    /// The order in which its members can be computed.
+    /// The order in which the members of the recurrence can be computed.
     pub order: Order,
 }
 
@@ -151,14 +151,14 @@ pub enum Order {
 /// A state that changes at most once a segment.
 #[derive(Clone, PartialEq, std::cmp::Eq, Debug)]
 pub struct SlowState {
-    /// The `fby` that stores it.
+    /// The `fby` that stores the state.
     pub equation: Eq,
     /// The segments.
     pub segments: Segments,
-    /// The positions at which it may change.
+    /// The positions at which the state may change.
     pub place: Positions,
-    /// Guards that hold in every tick in which it changes, unless the place already implies them. They come from its
-    /// clock, and from each `merge` or `if` whose other branch returns the old value or adds zero to it.
+    /// Guards that hold in every tick in which the state changes, unless the place already implies them. They come from
+    /// its clock, and from each `merge` or `if` whose other branch returns the old value or adds zero to it.
     pub guards: Vec<Guard>,
 }
 

@@ -37,18 +37,18 @@ impl<'v> Call<'v> {
         self.callee
     }
 
-    /// The values of its inputs.
+    /// The values of the call's inputs.
     pub(super) fn args(&self) -> &[Var] {
         let inputs = self.callee.inputs().count();
         &self.args[..inputs.min(self.args.len())]
     }
 
-    /// Whether its result is a loss.
+    /// Whether the result of the call is a loss.
     pub(super) fn is_loss(&self) -> bool {
         matches!(&self.callee.outputs[..], [one] if self.callee.vars[*one].name.as_deref() == Some(LOSS))
     }
 
-    /// The names of the variables that it defines; an unnamed variable gets the name of the output.
+    /// The names of the variables that the call defines; an unnamed variable gets the name of the output.
     pub(super) fn results(&self) -> impl Iterator<Item = String> + use<'_, 'v> {
         let lhs = &self.view.node.equations[self.eq].lhs;
         lhs.iter().zip(&self.callee.outputs).map(|(v, output)| {

@@ -11,9 +11,9 @@ use super::view::{Adjoint, View, stream};
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(super) struct Carrier {
     pub(super) var: Var,
-    /// Whether it is the gradient times a negative number.
+    /// Whether the value is the gradient times a negative number.
     pub(super) flipped: bool,
-    /// Whether an optimiser with its own rate has scaled it.
+    /// Whether an optimiser with its own rate has scaled the gradient.
     pub(super) scaled: bool,
 }
 
@@ -27,7 +27,7 @@ impl Carrier {
 /// The effect of an optimiser on a gradient.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Optimiser {
-    /// Whether it moves the parameter against the gradient.
+    /// Whether the optimiser moves the parameter against the gradient.
     pub(super) flipped: bool,
     /// Whether the optimiser's own rate determines the step.
     pub(super) scaled: bool,

@@ -40,9 +40,9 @@ use view::View;
 /// The purpose of the root of a program.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Role {
-    /// It is trained.
+    /// The root is trained.
     Trains,
-    /// It evaluates a training of another node.
+    /// The root evaluates a training of another node.
     Evaluates,
     /// Unknown.
     Runs,

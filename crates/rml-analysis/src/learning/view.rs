@@ -41,7 +41,7 @@ impl<'m> View<'m> {
         Self { program, node, defined, readers }
     }
 
-    /// The program that contains it.
+    /// The program that contains the node.
     pub(super) fn program(&self) -> &'m Program<'m> {
         self.program
     }

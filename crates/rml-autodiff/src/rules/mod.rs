@@ -17,9 +17,9 @@ use crate::build::Builder;
 /// The contribution of a use to the gradient of the variable.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Contribution {
-    /// It is present where the condition of the use is true.
+    /// The contribution is present where the condition of the use is true.
     Gated(Var),
-    /// It is present with the variable, and zero where the condition of the use is false.
+    /// The contribution is present with the variable, and zero where the condition of the use is false.
     Padded(Var),
 }
 

@@ -36,7 +36,7 @@ pub(crate) struct Entries {
     /// The axis of each result.
     pub(crate) results: Vec<usize>,
     pub(crate) count: usize,
-    /// Whether it runs from the last entry to the first one.
+    /// Whether the call runs from the last entry to the first one.
     pub(crate) back: bool,
 }
 
@@ -45,7 +45,7 @@ pub(crate) struct Unrolled {
     pub(crate) node: Node,
     pub(crate) tags: Tags,
     pub(crate) along: IndexMap<ExprId, Entries>,
-    /// The node of the program of which it is an instance.
+    /// The node of the program of which this node is an instance.
     pub(crate) source: SourceId,
 }
 

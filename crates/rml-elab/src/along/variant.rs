@@ -24,7 +24,7 @@ pub(super) enum Start {
     /// No predecessor: delays have their first values.
     First,
     Next,
-    /// A condition decides it at run time.
+    /// A condition decides at run time whether there is a predecessor.
     Either,
 }
 

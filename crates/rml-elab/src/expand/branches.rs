@@ -11,7 +11,7 @@ use crate::hir::Local;
 pub(super) struct Branch {
     pub(super) cond: Local,
     pub(super) positive: bool,
-    /// The names of its cases.
+    /// The names of the branch's cases.
     pub(super) label: Arc<str>,
 }
 

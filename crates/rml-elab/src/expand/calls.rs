@@ -39,7 +39,7 @@ enum Arg {
 pub(super) struct How {
     order: Order,
     name_span: Span,
-    /// The clauses after its arguments, with an axis for each argument.
+    /// The clauses after the arguments, with an axis for each argument.
     pub(super) clauses: Clauses,
     pub(super) span: Span,
     /// The number of results that are used.

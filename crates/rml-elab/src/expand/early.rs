@@ -20,11 +20,11 @@ const MAX_STEPS: usize = 1 << 20;
 /// The reason why an expression has no value yet.
 #[derive(Clone, Debug)]
 pub(super) enum Why {
-    /// It depends on a value that is not set, or on something in error.
+    /// The expression depends on a value that is not set, or on something in error.
     Unknown,
-    /// It is a stream, or depends on the shape of a stream, at this place.
+    /// The expression is a stream, or depends on the shape of a stream, at this place.
     Stream(Span),
-    /// It is in error.
+    /// The expression is in error.
     Bad(Box<Diagnostic>),
 }
 

@@ -13,7 +13,7 @@ use crate::scope::Program;
 pub(super) struct Kind {
     pub(super) record: SourceId,
     pub(super) gradient: bool,
-    /// Whether it is a stack of several records: then its fields have an axis that the record does not declare.
+    /// Whether this is a stack of several records: the fields then have an axis that the record does not declare.
     pub(super) stacked: bool,
 }
 
@@ -70,7 +70,7 @@ impl Kind {
         Kind { stacked: true, ..self }
     }
 
-    /// The kind of its gradient; `None` if no field is a num.
+    /// The kind of the record's gradient; `None` if no field is a num.
     pub(super) fn gradient(self, program: &Program) -> Option<Self> {
         let all = Kind { gradient: true, ..self };
         let fields = |kind: Kind| kind.fields(program).len();
@@ -89,7 +89,7 @@ impl Kind {
         })
     }
 
-    /// Its fields, as inputs of the record; with a kind if the field is itself a record.
+    /// The fields, as inputs of the record, each with a kind if the field is itself a record.
     pub(super) fn fields(self, program: &Program) -> Vec<(Local, Option<Kind>)> {
         let node = &program.nodes[self.record];
         let fields = node.formals.iter().filter_map(|&field| match declared(node, field) {

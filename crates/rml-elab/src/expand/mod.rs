@@ -96,14 +96,14 @@ struct Env {
     values: IndexMap<usize, Result<StaticValue, Why>>,
     /// The named dimensions of the root node.
     dims: IndexMap<String, StaticValue>,
-    /// Whether it has an additional input by which its delays restart.
+    /// Whether the copy has an additional input by which its delays restart.
     restarts: bool,
-    /// The number of its first adjoints that hold its parameters and those of nodes that it calls, instead of updating
-    /// them.
+    /// The number of the copy's first adjoints that hold its parameters and those of nodes that it calls, instead of
+    /// updating them.
     held: u8,
-    /// The rule that updates its parameters and those of nodes that it calls, if that is not `diff_param`.
+    /// The rule that updates the parameters of the copy and of nodes that it calls, if that is not `diff_param`.
     rule: Option<Rule>,
-    /// Whether it is the root node, whose inputs may be any values.
+    /// Whether the copy is the root node, whose inputs may be any values.
     is_root: bool,
 }
 

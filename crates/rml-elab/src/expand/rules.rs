@@ -25,14 +25,14 @@ const INPUTS: usize = 3;
 /// A node that updates parameters, given after `by`.
 #[derive(Debug)]
 pub(crate) struct Updating {
-    /// A key that identifies it.
+    /// A key that identifies the node.
     key: String,
     pub(crate) name: Arc<str>,
-    /// The `diff_param` node that calls it.
+    /// The `diff_param` node that calls the node.
     pub(crate) node: SourceId,
-    /// The place of its interface.
+    /// The place of the node's interface.
     interface: Span,
-    /// The place where it is given.
+    /// The place where the node is given.
     given: Span,
 }
 

@@ -13,15 +13,15 @@ use crate::hir::{Order, Share, SourceId};
 #[derive(Clone, Debug)]
 pub(super) struct NodeValue {
     pub(super) target: Target,
-    /// The order to which it is differentiated.
+    /// The order to which the node is differentiated.
     pub(super) order: Order,
     /// The arguments that are given; `None` for an open one.
     pub(super) given: Option<Vec<Option<Given>>>,
-    /// The shared instance, if it is one.
+    /// The shared instance, if the node is one.
     pub(super) share: Option<Share>,
     /// The rule that updates the parameters of the shared instance.
     pub(super) rule: Option<Rule>,
-    /// The place where it is passed.
+    /// The place where the node is passed.
     pub(super) span: Span,
 }
 

@@ -54,6 +54,6 @@ pub(crate) struct Along {
     /// For each argument, the axis of its entries; none if all entries get the whole argument. In templates, a single
     /// axis applies to all arguments.
     pub(crate) axes: Vec<Option<ExprId>>,
-    /// Whether it runs from the last entry to the first one.
+    /// Whether the call runs from the last entry to the first one.
     pub(crate) back: bool,
 }

@@ -4,7 +4,7 @@
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub(crate) struct Order {
     pub(crate) times: u8,
-    /// The number of the first differentiations that read its parameters and do not update them.
+    /// The number of the first differentiations that read the node's parameters and do not update them.
     pub(crate) held: u8,
 }
 

@@ -117,12 +117,12 @@ pub(crate) struct Header<'a> {
 }
 
 impl Header<'_> {
-    /// The number of values that a call of it returns.
+    /// The number of values that a call of the node returns.
     fn results(&self) -> usize {
         if self.form == ast::Form::Record { 1 } else { self.ast.outputs.len() }
     }
 
-    /// Its form, as named in messages.
+    /// The form of the definition, as named in messages.
     fn what(&self) -> &'static str {
         match self.form {
             ast::Form::Record => "record",

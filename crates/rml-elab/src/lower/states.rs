@@ -12,20 +12,20 @@ use crate::hir::{Equation, Local, States};
 pub(super) struct Written<'a> {
     pub(super) ast: &'a ast::Equation<'a>,
     pub(super) lhs: Vec<(Option<Local>, Span)>,
-    /// The state that contains it.
+    /// The state that contains the equation.
     pub(super) state: Option<usize>,
 }
 
 /// An automaton whose variables are declared.
 pub(super) struct Automaton<'a> {
-    /// The state that contains it.
+    /// The state that contains the automaton.
     pub(super) outer: Option<usize>,
     pub(super) ast: &'a [ast::State<'a>],
     pub(super) span: Span,
     pub(super) name: String,
-    /// The names of its states.
+    /// The names of the states.
     pub(super) names: Arc<[Arc<str>]>,
-    /// Its states, each with the variables it defines.
+    /// The states, each with the variables it defines.
     pub(super) states: Vec<Own>,
     /// The number of the running state, and the flag that its delays restart.
     pub(super) value: Local,
@@ -41,7 +41,7 @@ pub(super) struct Automaton<'a> {
 
 /// A state whose variables are declared.
 pub(super) struct Own {
-    /// The state of its equations, and the state of the conditions of its strong transitions.
+    /// The number of the resolved state for the equations; `strong` is that for the conditions of strong transitions.
     pub(super) body: usize,
     pub(super) strong: Option<usize>,
     pub(super) path: Arc<str>,

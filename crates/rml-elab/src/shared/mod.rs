@@ -23,9 +23,9 @@ pub(crate) use resolve::{Tags, compact, resolve};
 /// A parameter of a shared instance.
 #[derive(Debug)]
 pub(crate) struct Parameter {
-    /// Its path in the instance: `dense_0.kernel`.
+    /// The path of the parameter in the instance: `dense_0.kernel`.
     pub(crate) path: String,
-    /// The instance that contains it.
+    /// The instance that contains the parameter.
     pub(crate) id: InstanceId,
     pub(crate) expr: ExprId,
 }

@@ -61,7 +61,7 @@ pub(super) struct Contribution {
 #[derive(Debug)]
 pub(super) struct Variant {
     pub(super) id: NodeId,
-    /// Its own parameters, which are inputs after those of the node; empty unless the variant is open.
+    /// The parameters of the variant, which are inputs after those of the node; empty unless the variant is open.
     pub(super) own: Vec<Own>,
     /// Parameters of instances that are shared further out; they are inputs after its own parameters.
     pub(super) free: Vec<Free>,
@@ -75,7 +75,7 @@ pub(super) struct Own {
     pub(super) path: Arc<str>,
     pub(super) ty: Type,
     pub(super) origin: Origin,
-    /// The rule that updates it.
+    /// The rule that updates the parameter.
     pub(super) by: Rule,
     /// The place of the parameter in the source.
     pub(super) span: Span,
@@ -96,7 +96,7 @@ pub(super) struct Free {
 pub(super) enum Origin {
     /// A parameter of the node itself, with this initial value.
     Here(ExprId),
-    /// A parameter of the node that this call calls.
+    /// A parameter of the node called by this call.
     Inside(ExprId, NodeId, Slot),
 }
 
@@ -172,7 +172,7 @@ pub(super) struct Work {
     pub(super) of: NodeId,
     pub(super) node: Node,
     pub(super) tags: Tags,
-    /// The clocks of its expressions.
+    /// The clocks of the variant's expressions.
     pub(super) clocks: Clocks,
     pub(super) open: bool,
     pub(super) own: Vec<(Own, Var)>,
@@ -195,11 +195,11 @@ pub(super) struct Known {
     pub(super) var: Var,
     pub(super) ty: Type,
     pub(super) origin: Origin,
-    /// The rule that updates it.
+    /// The rule that updates the parameter.
     pub(super) by: Rule,
     /// The place of the parameter in the source.
     pub(super) span: Span,
-    /// The first call that needs it.
+    /// The first call that needs the parameter.
     pub(super) call: Span,
 }
 

@@ -23,7 +23,7 @@ use network::Network;
 /// A sequence, as far as it has been computed.
 #[derive(Clone, Debug, Default)]
 pub struct Stream {
-    /// Its elements.
+    /// The elements of the sequence.
     pub values: Vec<Value>,
     /// The reason why there are no more elements.
     pub stop: Stop,
@@ -35,9 +35,9 @@ pub enum Stop {
     /// The inputs have no more elements.
     #[default]
     Inputs,
-    /// It continues, but it already has the requested number of elements.
+    /// The sequence continues, but it already has the requested number of elements.
     Limit,
-    /// It waits for itself, so more input does not help.
+    /// The sequence waits for itself, so more input does not help.
     Deadlock,
 }
 
@@ -46,11 +46,11 @@ pub enum Stop {
 pub struct Wait {
     /// The variable that waits.
     pub var: Var,
-    /// The index of its next element.
+    /// The index of the variable's next element.
     pub element: usize,
-    /// The variable for which it waits.
+    /// The variable for which this variable waits.
     pub on: Var,
-    /// The index of the element for which it waits.
+    /// The index of the element for which this variable waits.
     pub on_element: usize,
 }
 
@@ -68,7 +68,7 @@ pub struct Streams {
 pub struct Failure {
     /// The equation.
     pub equation: Eq,
-    /// The index of the element of its result.
+    /// The index of the missing element of the result.
     pub element: usize,
     /// The reason.
     pub error: EvalError,

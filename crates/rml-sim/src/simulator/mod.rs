@@ -94,7 +94,7 @@ pub struct Stats {
     pub max_open_cycles: u64,
     /// The number of values that open cycles store now.
     pub live_values: usize,
-    /// The bytes of their elements.
+    /// The bytes of the elements of these values.
     pub live_bytes: u64,
     /// The number of tensor functions that a backend has prepared.
     pub functions: usize,

@@ -107,7 +107,7 @@ pub(super) struct Delay {
     pub(super) next: Operand,
     pub(super) out: u32,
     pub(super) class: u32,
-    /// The window ends that cut it, with their classes, innermost first.
+    /// The window ends that cut the delay, with their classes, innermost first.
     pub(super) ends: Box<[(Operand, u32)]>,
 }
 

@@ -18,7 +18,7 @@ use super::rows::Cause;
 /// The failure that stopped a simulation, and its place.
 #[derive(Clone, Debug)]
 pub struct Failure {
-    /// The cycle in which it arose.
+    /// The cycle in which the failure arose.
     pub cycle: u64,
     /// The equation whose variables disagree, or which has no result. `None` if only inputs disagree, an input is not
     /// on its clock, or a backend fails.

@@ -349,7 +349,7 @@ impl Rows {
         (self.base..self.end).map(|n| self.cells(n).iter().filter_map(Cell::kind).count()).sum()
     }
 
-    /// The number of bytes of their elements.
+    /// The number of bytes of the elements of the stored values.
     pub(super) fn live_bytes(&self) -> u64 {
         let bytes = |(ty, precision): (Type, Precision)| bytes_of(ty.shape.len(), ty.dtype.size(precision));
         let cells = (self.base..self.end).flat_map(|n| self.cells(n));

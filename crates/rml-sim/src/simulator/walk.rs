@@ -37,9 +37,9 @@ enum Found {
     Cell(Cell),
     /// The boundary, with no active cycle before it.
     Boundary,
-    /// It must wait in this cycle.
+    /// The walk must wait in this cycle.
     Wait(u64),
-    /// It must wait for the next cycle to be opened.
+    /// The walk must wait for the next cycle to be opened.
     Future,
     /// An error on the way.
     Error,

@@ -31,12 +31,12 @@ pub(super) enum Doc {
 pub(super) struct Comment {
     /// The text with its delimiters.
     pub(super) text: String,
-    /// Whether it is on a line of its own, in the source and in the output.
+    /// Whether the comment is on a separate line, in the source and in the output.
     pub(super) alone: bool,
 }
 
 impl Comment {
-    /// Whether it extends to the end of the line.
+    /// Whether the comment extends to the end of the line.
     fn to_line_end(&self) -> bool {
         self.text.starts_with("--")
     }

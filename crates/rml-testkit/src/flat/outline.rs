@@ -15,7 +15,7 @@ struct Group {
     parent: Option<usize>,
     /// The window that the call opens.
     opens: Option<Window>,
-    /// The innermost window around its equations.
+    /// The innermost window around the group's equations.
     window: Option<Window>,
     inputs: BTreeSet<flat::Var>,
     outputs: BTreeSet<flat::Var>,

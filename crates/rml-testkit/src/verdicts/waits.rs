@@ -20,8 +20,8 @@ pub struct Waits {
     pub compared: bool,
 }
 
-/// The cycle in which each cell became known, by variable and cycle; the number of cycles for the end of the closed
-/// trace.
+/// The cycle in which each cell became known, by variable and cycle; the number of cycles if the cell became known at
+/// the end of the closed trace.
 struct Run {
     known: Vec<Vec<Option<usize>>>,
     sim: Simulator,
@@ -129,7 +129,8 @@ fn check_memory(
         bytes = bytes.max(sim.stats().live_bytes);
     }
     let (open, stated) = (sim.stats().max_open_cycles, bounds.open.unwrap() + 1);
-    // If no condition makes a wait unnecessary, the numbers are exact.
+    // If the program has no conditions, windows or delays of late values, every wait is necessary and the numbers are
+    // exact.
     let sampled = flat.inputs.iter().any(|i| i.clock.is_some());
     let spares = sampled
         || flat.equations.iter().any(|e| match &e.rhs {

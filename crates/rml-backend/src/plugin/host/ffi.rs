@@ -1,4 +1,4 @@
-//! Opens a library and calls it.
+//! Opens a library and calls its functions.
 #![allow(unsafe_code)]
 
 use std::any::Any;

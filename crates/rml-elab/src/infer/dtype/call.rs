@@ -213,7 +213,7 @@ impl Infer<'_, '_, '_> {
             given.map(|(local, _)| local.map_or("_", |local| node.name_of(local).as_ref())).collect();
         let names: Vec<&str> = adjoint.results.iter().map(|i| adjoint.outputs[*i].0.as_str()).collect();
         let name = format!("{}{}", call.order.prefix(), callee.name);
-        // Of a condition and its gradient, the name that the program uses.
+        // The name that the program uses for a pair: that of the condition or that of the gradient.
         let of_pair =
             |pair: &[&str]| pair.iter().find(|name| **name != "_").map_or("_", |name| *name).to_owned();
         let short = given[..primal].iter().map(|name| (*name).to_owned());

@@ -40,15 +40,15 @@ pub(super) type Class = usize;
 /// The facts known about a class.
 #[derive(Clone, Copy, Default, Debug)]
 struct Known {
-    /// Its element type, and the place from which the type comes.
+    /// The element type of the class, and the place from which the type comes.
     elem: Option<(Elem, Span)>,
     /// A literal without a point in the class: then the class is int or num, and int if nothing else decides.
     literal: Option<Span>,
     /// A place that needs an int at compile time. A literal in the class is then an int.
     sized: Option<Span>,
-    /// Whether it contains an input of the root about which nothing is known.
+    /// Whether the class contains an input of the root about which nothing is known.
     open: bool,
-    /// Whether it is in error; such a class fits every other one.
+    /// Whether the class is in error; such a class fits every other one.
     lost: bool,
 }
 

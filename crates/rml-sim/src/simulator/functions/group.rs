@@ -28,11 +28,11 @@ pub(super) struct Group {
 /// The way to compute the values of a group.
 #[derive(Debug)]
 pub(super) enum Work {
-    /// By a call of a function.
+    /// A call of a function computes the values.
     Call(Prepared),
-    /// Not at all, because no step reads them.
+    /// The values are not computed, because no step reads them.
     Nothing,
-    /// One by one: no step reads the values, but an operator without a result is still an error.
+    /// The values are computed one by one: no step reads them, but an operator without a result is still an error.
     Watch,
 }
 
