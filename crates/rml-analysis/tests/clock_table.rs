@@ -216,7 +216,7 @@ fn k2_equations_have_the_clocks_that_they_ask_for() {
         let mut all = Vec::new();
         for v in case.flat.equations.iter().map(|e| e.lhs) {
             for ck in case.clocks.clocks.ids().filter(|ck| *ck != case.clocks.of[v]) {
-                // The variable is alone in its class, so that only its clock is wrong; conditions of other clocks are
+                // The variable is the only one in its class, so only its clock is wrong; conditions of other clocks are
                 // not changed.
                 let is_condition =
                     case.clocks.clocks.iter().any(|d| matches!(d, ClockData::On { cond, .. } if *cond == v));

@@ -30,7 +30,7 @@ const PROGRAMS: &[&str] = &[
     "node f(x: num []) -> (o: num []) k = param(0.5); o = k * x + 0.5 * (0.0 fby o);
      node main(x: num [], t: num [], end: bool []) -> (o)
        o, bpx, dx = diff_f(x, true, do) every end; do = 0.1 * (t - o);",
-    // Forward as a whole, with look-aheads.
+    // A recurrence that runs forward as a whole, with look-aheads.
     "node main(x: num []) -> (a) a = (0.0 fby 0.0 fby b) + x; b = (post a) + x;",
     // The same recurrence beside windows, whose boundaries it ignores.
     "node f(x: num []) -> (s) s = x + (0.0 fby back s);

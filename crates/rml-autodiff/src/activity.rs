@@ -95,6 +95,6 @@ pub(crate) struct Activity {
     pub(crate) calls: Vec<ActiveCall>,
     /// For each delay with a stream as initial value: `true fby false`, or `true fby back false`.
     pub(crate) firsts: BTreeMap<Eq, Var>,
-    /// The same, by direction and clock: delays on one clock share it.
+    /// The values of `firsts` by direction and clock: delays on the same clock share one.
     pub(crate) shared_firsts: BTreeMap<(bool, Class), Var>,
 }

@@ -54,9 +54,9 @@ pub(crate) struct Summary {
 /// One sampling on the path from a clock to a slower one, in terms of the interface of the node.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Step {
-    /// By the input or output at this position (inputs first), where it has this value.
+    /// A sampling by the input or output at this position (inputs first), where it has this value.
     Interface(usize, bool),
-    /// By a variable inside the node.
+    /// A sampling by a variable inside the node.
     Inside,
 }
 

@@ -18,7 +18,7 @@ pub(crate) fn sum(b: &mut Builder, parts: Vec<Var>) -> Option<Var> {
     parts.into_iter().reduce(|sum, part| b.apply(Op::Binary(Binary::Add), &[sum, part]))
 }
 
-/// The same gradients; those that together cover an axis are combined in the place of the first one.
+/// The given gradients. Gradients that together cover an axis are combined in the place of the first one.
 fn joined(b: &mut Builder, parts: Vec<Var>) -> Vec<Var> {
     let mut by_axis: BTreeMap<usize, Vec<Var>> = BTreeMap::new();
     for &part in &parts {

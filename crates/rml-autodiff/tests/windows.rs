@@ -60,7 +60,7 @@ fn a_state_is_carried_over_windows_and_its_gradient_is_cut() {
     let carried = trained(CARRIED, "check_carried", RECORDER, &given, 8);
     let before = &carried["diff_check_carried_0.before"];
     assert!(before[3].value().is_some_and(|v| v.same(carried["o"][2].value().expect("present"))));
-    // The same with the state as an input, which removes the effect of earlier windows.
+    // The state is now an input, which removes the effect of earlier windows.
     given.insert("h0".into(), before.iter().map(|s| s.value().cloned()).collect());
     let chunk = trained(CARRIED, "check_chunk", RECORDER, &given, 8);
     for name in ["o", "bpx", "dx"] {

@@ -203,9 +203,9 @@ pub(crate) struct TypeDecl {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Element {
     Plain(DType),
-    /// A case of this enumeration.
+    /// A case of an enumeration.
     Case(SourceId),
-    /// This record; it has no shape. In templates only.
+    /// A record, which has no shape; in templates only.
     Record(SourceId),
 }
 

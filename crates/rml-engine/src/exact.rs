@@ -148,7 +148,7 @@ impl<F: Fast> Exact<F> {
     fn check_running(&self) -> Result<(), Diagnostic> {
         match &self.failed {
             Some(why) => Err(why.clone()),
-            // If the reference stands in, it checks this itself.
+            // If the reference runs in place of the fast engine, it makes this check itself.
             None if self.ended && self.stand_in.is_none() => Err(trace_ended()),
             None => Ok(()),
         }

@@ -20,8 +20,7 @@ pub enum Status {
 }
 
 impl Status {
-    /// The least status that is above both or equal to one of them. Two different values give an error; NaN equals NaN
-    /// (CELL-4).
+    /// The least upper bound of both statuses. Two different values give an error; NaN equals NaN (CELL-4).
     #[must_use]
     pub fn join(&self, other: &Status) -> Status {
         match (self, other) {

@@ -74,7 +74,7 @@ pub fn hold(folder: &Path, name: &str) -> Result<Held, Error> {
     Ok(Held { _lock: file })
 }
 
-/// The same without waiting; returns `None` if another process has the lock.
+/// Locks a folder as [`hold`] does, but without waiting; returns `None` if another process has the lock.
 ///
 /// # Errors
 /// The file cannot be created.

@@ -82,7 +82,7 @@ impl<'a> Names<'a> {
         self.text(v, DEPTH)
     }
 
-    /// The same, in parentheses if it has several parts.
+    /// A variable as an operand: its name or expression, in parentheses if it has several parts.
     pub(super) fn operand_of(&self, v: Var) -> String {
         self.operand(v, DEPTH)
     }
@@ -97,7 +97,7 @@ impl<'a> Names<'a> {
         }
     }
 
-    /// The same, in parentheses if it has several parts.
+    /// A variable as an operand: its name or expression, in parentheses if it has several parts.
     fn operand(&self, v: Var, depth: usize) -> String {
         let text = self.text(v, depth);
         let is_call =

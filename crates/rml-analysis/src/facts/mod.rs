@@ -10,7 +10,7 @@
 //! run, and to all segments that end within the trace. (The end of the trace may cut the last segment short; then a
 //! delay that looks ahead has its initial value although the segment has not ended.)
 //!
-//! Invariants, checked by [`verify`] from the program and the clocks alone:
+//! Invariants, checked by [`verify`] only from the program and the clocks:
 //! - **A1** the first entry is the trace. Every window belongs to exactly one other entry, which ends where that window
 //!   or one around it does; no two entries have the same cut; all ends are on clocks within the clock of the entry. A
 //!   parent comes before its children, and the children end wherever it ends.

@@ -80,8 +80,8 @@ impl<'v> Call<'v> {
         self.adjoint_with(("true", seed), named.zip(d.as_deref()))
     }
 
-    /// The same, with `bp` and the entering gradient `seed`. `named` contains an argument and the name for its
-    /// gradient.
+    /// The text of the call of the adjoint, with `bp` and the entering gradient `seed`. `named` contains an argument
+    /// and the name for its gradient.
     pub(super) fn adjoint_with(&self, (bp, seed): (&str, &str), named: Option<(&str, &str)>) -> String {
         let mut left: Vec<String> = self.results().collect();
         let num = |v: Var| self.callee.vars[v].ty.is_num();

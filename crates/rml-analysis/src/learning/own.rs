@@ -87,7 +87,7 @@ pub(super) fn multiple_of(view: &View<'_>, v: Var) -> Var {
     scaled(view, v).0
 }
 
-/// The same, and whether the multiple is negative.
+/// The value of which a value is a constant multiple, and whether the multiple is negative.
 pub(super) fn scaled(view: &View<'_>, mut v: Var) -> (Var, bool) {
     let mut negative = false;
     // In a correct node, equations form cycles only through delays, which are not followed.

@@ -23,7 +23,7 @@ impl Copy<'_, '_> {
     }
 }
 
-/// The same clauses, with one axis for each of `args` arguments.
+/// The given clauses, with one axis for each of `args` arguments.
 pub(super) fn each(clauses: &Clauses, args: usize) -> Clauses {
     let mut clauses = clauses.clone();
     if let Some(along) = &mut clauses.along

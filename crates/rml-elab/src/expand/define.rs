@@ -50,7 +50,7 @@ impl Copy<'_, '_> {
         }
     }
 
-    /// A size in the shape of a field; `None` as above.
+    /// A size in the shape of a field; `None` if it contains a named dimension and `of` does not name an input.
     fn size(&mut self, record: &Node, expr: ExprId, of: Option<&str>) -> Option<ExprId> {
         let span = record.exprs[expr].span;
         let kind = match &record.exprs[expr].kind {

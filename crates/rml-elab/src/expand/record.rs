@@ -153,7 +153,7 @@ impl Copying<'_, '_> {
         })
     }
 
-    /// The same, for operands that are already expanded.
+    /// Expands a form as [`lifted`](Self::lifted) does, for operands that are already expanded.
     pub(super) fn combined(
         &mut self,
         values: &[(Value<ExprId>, Span)],

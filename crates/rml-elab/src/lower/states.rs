@@ -30,7 +30,7 @@ pub(super) struct Automaton<'a> {
     /// The number of the running state, and the flag that its delays restart.
     pub(super) value: Local,
     pub(super) restart: Option<Local>,
-    /// The same, before strong transitions are taken; the same variables if there are none.
+    /// The number and the flag before strong transitions are taken; the same variables if there are none.
     pub(super) entry: Local,
     pub(super) entry_restart: Option<Local>,
     /// The flag that the conditions of strong transitions restart.
@@ -53,7 +53,7 @@ pub(super) struct Own {
 pub(super) struct Param {
     pub(super) name: Symbol,
     pub(super) value: Local,
-    /// The same, before strong transitions are taken.
+    /// The value before strong transitions are taken.
     pub(super) held: Local,
     pub(super) first: Local,
 }

@@ -435,7 +435,7 @@ impl Simulator {
         })
     }
 
-    /// The same, but the failure of a device stops the simulation.
+    /// The status of a variable in an open cycle. The failure of a device stops the simulation.
     fn status_or_halt(&self, cycle: u64, v: Var) -> Result<Status, Halt> {
         self.open_status(cycle, v).map_err(|failure| {
             let report = failure.diagnostic().note(format!("reading {}", self.program.name(v)));

@@ -44,7 +44,7 @@ pub(super) enum Step {
     Binary { op: Op, x: Operand, y: Operand, out: u32, class: u32 },
     /// An operator with any number of operands.
     Apply { op: Op, args: Box<[Operand]>, out: u32, class: u32 },
-    /// Passes its operand on.
+    /// A copy of an operand.
     Copy { x: Operand, out: u32, class: u32 },
     /// A lazy choice.
     If { cond: Operand, then: Operand, other: Operand, out: u32, class: u32 },

@@ -118,8 +118,8 @@ impl Simulator {
         }
     }
 
-    /// The first place in the text of the root that uses the result of an equation of another text; users know this
-    /// line.
+    /// The first place in the text of the root that uses the result of an equation of another text. Users know this
+    /// text.
     fn users_line(&self, step: u32) -> Option<Span> {
         let flat = &self.program.flat;
         let is_own =

@@ -25,8 +25,8 @@ mod stopped;
 pub enum Planned {
     /// The plan gives all cells that the simulator knows.
     Equal,
-    /// The same, for a plan that waits: the number of cycles for which the plan gives all outputs, and the number for
-    /// which the simulator does.
+    /// The plan waits, and gives all cells that the simulator knows: the number of cycles for which the plan gives all
+    /// outputs, and the number for which the simulator does.
     Waited(usize, usize),
     /// An operator has no result. The plan finds this in the window that contains the cycle in which the simulator
     /// finds it.

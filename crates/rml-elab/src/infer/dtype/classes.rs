@@ -145,7 +145,7 @@ impl Classes {
         self.elem(class).map(|(elem, span)| (elem.dtype(), span))
     }
 
-    /// The same, with enumerations distinguished from int.
+    /// The element type of a class, with enumerations distinguished from int, and the place from which the type comes.
     pub(super) fn elem(&mut self, class: Class) -> Option<(Elem, Span)> {
         self.of(class).elem()
     }

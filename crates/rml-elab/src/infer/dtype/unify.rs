@@ -17,7 +17,8 @@ impl Infer<'_, '_, '_> {
         self.unify_or(expected, found, what, &|_, _| None)
     }
 
-    /// The same; `help` may return a better help for types that differ than the usual one.
+    /// Unifies two classes as [`unify`](Self::unify) does. For types that differ, `help` may return a better help than
+    /// the usual one.
     pub(super) fn unify_or(
         &mut self,
         expected: (Class, Span),
@@ -62,7 +63,7 @@ impl Infer<'_, '_, '_> {
         self.expect_or(dtype, found, code, what, None);
     }
 
-    /// The same, with its own help.
+    /// Requires an element type, with a separate help for the error.
     pub(super) fn expect_or(
         &mut self,
         dtype: DType,
