@@ -31,7 +31,7 @@ impl Guard {
     }
 }
 
-/// The most equations to follow for the value of one condition.
+/// The maximum number of equations to follow for the value of one condition.
 const FUEL: u32 = 64;
 
 /// The conditions of a program, with the equations that define them.

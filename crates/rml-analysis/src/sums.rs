@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use rml_base::{Graph, components};
 
-/// The most visits to edges for one graph.
+/// The maximum number of visits to edges for one graph.
 const WORK: usize = 40_000_000;
 
 /// An edge: its start, its end, and whether the end is a tick earlier (-1), at the same tick (0) or a tick later (1).

@@ -22,7 +22,7 @@ const UNSET: u64 = 0;
 /// A number of bytes that is too large to count; it exceeds every limit.
 pub const UNCOUNTABLE: u64 = u64::MAX;
 
-/// The most bytes that the process may reserve. If no limit is set, this is more than any machine has.
+/// The maximum number of bytes that the process may reserve. If no limit is set, this is more than any machine has.
 pub fn limit() -> u64 {
     match LIMIT.load(Ordering::Relaxed) {
         UNSET => UNCOUNTABLE - 1,

@@ -15,7 +15,7 @@ crate::entity_id!(
     "file"
 );
 
-/// The greatest length of a source text in bytes. It is above that of real programs; positions in a text are 32-bit
+/// The maximum length of a source text in bytes. It is above that of real programs; positions in a text are 32-bit
 /// numbers.
 pub const MAX_TEXT: usize = 64 << 20;
 

@@ -19,7 +19,7 @@ use crate::statics::{self, Evaluated, Failure};
 use crate::text::Texts;
 use crate::typed::Typed;
 
-/// The most elements that a constant may have; unlike streams, constants exist at compile time.
+/// The maximum number of elements that a constant may have; unlike streams, constants exist at compile time.
 const MAX_ELEMENTS: usize = 1 << 28;
 
 impl Typed<'_> {

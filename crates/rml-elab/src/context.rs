@@ -7,7 +7,7 @@ use rml_syntax::ast::{Literal, UnaryOp};
 use crate::hir::{ExprId, ExprKind, Node};
 use crate::instance::{InstanceId, Tree};
 
-/// The most notes about the origin of copies.
+/// The maximum number of notes about the origin of copies.
 const MAX_NOTES: usize = 3;
 
 /// Adds the origin of an error in an expression of an instance: the call, and the indices of the equations of families

@@ -18,11 +18,11 @@ entity_id!(
     "i"
 );
 
-/// The greatest nesting depth of instances.
+/// The maximum nesting depth of instances.
 pub(crate) const MAX_DEPTH: usize = 200;
 /// The number of names that are followed to find out whether a static expression is an array.
 const MAX_CHAIN: usize = 64;
-/// The greatest number of instances.
+/// The maximum number of instances.
 const MAX_INSTANCES: usize = 100_000;
 
 /// The root node, and the values and types of its formals.

@@ -93,8 +93,8 @@ impl Restart {
         slower.iter().fold(flag, |flag, (cond, positive)| self.kept(flag, (*cond, *positive), span))
     }
 
-    /// A flag that stays true up to the next cycle in which a condition has that value, sampled in such cycles: `kept
-    /// when cond`, with `kept = if flag then true else (false fby (if cond then false else kept))`.
+    /// A flag that stays true up to the next cycle in which a condition has the given value. The result is sampled in
+    /// such cycles: `kept when cond`, with `kept = if flag then true else (false fby (if cond then false else kept))`.
     fn kept(&mut self, flag: Var, (cond, positive): (Var, bool), span: Span) -> Var {
         if let Some(&known) = self.kept.get(&(flag, cond, positive)) {
             return known;

@@ -90,7 +90,7 @@ pub(crate) enum Callable {
     Ambiguous(Vec<Span>),
 }
 
-/// The greatest order of a derivative.
+/// The maximum order of a derivative.
 const MAX_ORDER: u8 = 4;
 
 impl Scopes {

@@ -20,7 +20,7 @@ fn inputs(module: &Module) -> Vec<String> {
     inputs.map(|data| format!("{}: {}", data.name.as_deref().unwrap_or("_"), data.ty)).collect()
 }
 
-/// The greatest number of `merge`s directly inside each other.
+/// The maximum number of `merge`s directly inside each other.
 fn deepest(node: &Node) -> usize {
     fn depth(node: &Node, e: rml_ir::typed::ExprId) -> usize {
         match node.exprs[e].kind {

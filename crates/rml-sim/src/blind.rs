@@ -14,7 +14,7 @@ use rml_ir::pass;
 
 use crate::simulator::{Demand, Failure, Options, Simulator};
 
-/// The most elements of values that are computed and stored after the first cycle.
+/// The maximum number of elements of values that are computed and stored after the first cycle.
 const ELEMENTS: usize = 1 << 20;
 /// The number of activations of equations after which the run is stopped.
 const STEPS: u64 = 2_000_000;

@@ -12,10 +12,11 @@ use super::part::{Part, path};
 use super::segment::{Proof, prove};
 use crate::conditions::Guard;
 
-/// The most conditions to try for one part, and the most edges to visit in all attempts together.
+/// The maximum number of conditions to try for one part, and the maximum number of edges to visit in all attempts
+/// together.
 const CANDIDATES: usize = 64;
 const WORK: usize = 40_000_000;
-/// The greatest depth of segments within segments in the search.
+/// The maximum depth of segments within segments in the search.
 const DEPTH: u32 = 3;
 
 /// A proof that some conditions cut a part, if the search finds one.

@@ -8,7 +8,7 @@ use rml_ir::{DType, Type};
 use super::graph::Distance;
 use crate::conditions::Guard;
 
-/// The most steps of a loop that a diagnostic shows.
+/// The maximum number of steps of a loop that a diagnostic shows.
 pub(super) const SHOWN: usize = 12;
 
 /// Values that need each other at the same time.

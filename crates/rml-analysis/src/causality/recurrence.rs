@@ -13,7 +13,7 @@ use crate::conditions::Guard;
 use crate::sums::Sums;
 use rml_base::{Graph, components};
 
-/// The most conditions to try in the search for one under which a circle within one cycle exists.
+/// The maximum number of conditions to try in the search for one under which a circle within one cycle exists.
 const CANDIDATES: usize = 64;
 
 /// The class of a part.

@@ -16,9 +16,9 @@ use super::part::{Chain, Part, path};
 use super::recurrence::{Finding, always, classify, two_ways};
 use crate::clocks::ClockId;
 
-/// The most names of a path that a message shows.
+/// The maximum number of names of a path that a message shows.
 const SHOWN: usize = 12;
-/// The most updates for which the shortest circle is computed.
+/// The maximum number of updates for which the shortest circle is computed.
 const TRIED: usize = 64;
 
 /// The finding about a part with circles that run both forward and backward in time, if they all run through updates of

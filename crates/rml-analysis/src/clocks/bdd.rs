@@ -19,7 +19,7 @@ pub(super) type Atom = u32;
 /// The position of terminals in the order: after all variables.
 const TERMINAL: Atom = Atom::MAX;
 
-/// The greatest depth of nesting of variables in a function.
+/// The maximum depth of nesting of variables in a function.
 const DEPTH: usize = 1000;
 
 /// A store of diagrams with limited size.

@@ -6,7 +6,7 @@ use rml_ir::op::{Binary, Compare, Op};
 
 use super::{ClockData, ClockId, Clocks};
 
-/// The greatest depth to which the expression of a variable without a name is written.
+/// The maximum depth to which the expression of a variable without a name is written.
 const DEPTH: usize = 4;
 
 impl Clocks {

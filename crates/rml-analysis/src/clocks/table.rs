@@ -10,7 +10,7 @@ use super::infer::{Inferred, Term, TermId};
 use super::values::{Label, Presence, Values};
 use super::{ClockData, ClockId, Clocks};
 
-/// The greatest number of negations that are removed from a condition.
+/// The maximum number of negations that are removed from a condition.
 const MAX_NEGATIONS: usize = 100;
 
 /// Interns the clocks of all variables.

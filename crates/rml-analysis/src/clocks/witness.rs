@@ -17,14 +17,14 @@ use super::bdd::{Atom, FALSE, Node, TRUE};
 use super::infer::Inferred;
 use super::values::Values;
 
-/// The most assignments to try.
+/// The maximum number of assignments to try.
 const WAYS: usize = 64;
-/// The most steps of the search for free atoms.
+/// The maximum number of steps of the search for free atoms.
 const STEPS: usize = 20_000;
-/// The greatest magnitude of a constant for which inputs are assumed to be both above and below it.
+/// The maximum magnitude of a constant for which inputs are assumed to be both above and below it.
 const MODERATE: f64 = 1e15;
 
-/// The greatest distance from a cycle at which different cycles of an input are distinguished.
+/// The maximum distance from a cycle at which different cycles of an input are distinguished.
 const REACH: i64 = 8;
 
 /// An input, and how many cycles after the given cycle it is read (before it, if negative); `None` means that it may be

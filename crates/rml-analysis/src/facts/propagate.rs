@@ -38,8 +38,8 @@ impl Hold {
     }
 }
 
-/// The most rounds of the search for holds. Each round begins with the variables that the previous round found to be
-/// equal to no other value.
+/// The maximum number of rounds of the search for holds. Each round begins with the variables that the previous round
+/// found to be equal to no other value.
 const ROUNDS: usize = 8;
 
 pub(super) fn values(scope: &Scope<'_, '_>) -> Values {

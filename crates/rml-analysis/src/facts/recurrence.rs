@@ -108,8 +108,8 @@ fn has_circle_now(edges: &[(usize, Need)]) -> bool {
     loops || components(len, |v, i| graph.of(v).get(i).copied().map(Some)).members.len() < len
 }
 
-/// Whether every circle leads back more ticks than ahead. Ticks are comparable if all steps ahead are counted on one
-/// clock, and that clock ticks wherever the clocks of the steps back tick.
+/// Whether every circle leads back more ticks than ahead. The numbers of ticks can be compared if all steps ahead
+/// are counted on one clock, and this clock ticks wherever the clocks of the steps back tick.
 fn leads_back(scope: &Scope<'_, '_>, edges: &[(usize, Need)]) -> bool {
     let clock = |node: usize| -> ClockId { scope.clock(Var::from_index(node / 4)) };
     let mut ahead = edges.iter().filter(|(_, n)| n.step == Step::Ahead).map(|(v, _)| clock(*v));

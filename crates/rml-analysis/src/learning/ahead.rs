@@ -10,7 +10,7 @@ use super::Program;
 use super::labels::pair;
 use super::view::View;
 
-/// The greatest depth of calls that are searched for delays of an input.
+/// The maximum depth of calls that are searched for delays of an input.
 const DEPTH: usize = 8;
 
 /// The findings in a node: a loss of the library compares the result of an adjoint with an input of the same call, in

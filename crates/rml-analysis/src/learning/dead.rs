@@ -10,7 +10,7 @@ use super::seeds::LOSS;
 use super::view::{Adjoint, View};
 use super::{Program, closure};
 
-/// The most operators to follow in the search for one without a gradient.
+/// The maximum number of operators to follow in the search for one without a gradient.
 const DEPTH: usize = 32;
 
 /// The findings in a node: the gradient of an adjoint enters only for outputs that do not depend differentiably on any

@@ -10,7 +10,7 @@ use super::view::{View, stream};
 
 /// The names of two inputs of a loss: the compared value, and its target.
 const PAIRS: [(&str, &str); 2] = [("logits", "label"), ("o", "gt")];
-/// The greatest depth of the search for the origin of a label.
+/// The maximum depth of the search for the origin of a label.
 const DEPTH: usize = 32;
 
 /// The findings in a node.

@@ -12,7 +12,7 @@ use super::view::{View, stream};
 const LAYER: &str = "dense";
 /// The name of its input.
 const INPUT: &str = "x";
-/// The greatest depth of the search for the previous layer.
+/// The maximum depth of the search for the previous layer.
 const DEPTH: usize = 8;
 
 /// The findings in a node.

@@ -24,7 +24,7 @@ const OTHERS: [(&str, &str); 4] = [
 ];
 const DRAWN: &str =
     "the softmax of a softmax is nearly the same for all actions, so they are drawn nearly at random";
-/// The greatest depth of the search for the operator that computes an argument.
+/// The maximum depth of the search for the operator that computes an argument.
 const DEPTH: usize = 32;
 
 /// The findings in a node; each operator is reported once.

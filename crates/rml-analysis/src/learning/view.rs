@@ -9,7 +9,7 @@ use rml_ir::{Data, Value};
 
 use super::Program;
 
-/// The greatest depth of the search for constants.
+/// The maximum depth of the search for constants.
 const DEPTH: usize = 32;
 
 /// A node with its definitions and readers.
@@ -182,5 +182,5 @@ pub(super) fn stream(node: &Node, name: &str) -> Option<usize> {
     node.inputs().position(|input| node.vars[input.var].name.as_deref() == Some(name))
 }
 
-/// The most elements of constants that are computed.
+/// The maximum number of elements of constants that are computed.
 const SMALL: usize = 64;

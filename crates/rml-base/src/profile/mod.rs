@@ -160,7 +160,8 @@ impl State {
 }
 
 impl Profile {
-    /// The most events kept within calls of engines; the same limit applies separately to calls and phases.
+    /// The maximum number of events kept within calls of engines; the same limit applies separately to calls and
+    /// phases.
     pub const MOST_EVENTS: usize = 50_000;
 
     /// Starts a measurement of times; with `traces`, also of the events and when they happened.

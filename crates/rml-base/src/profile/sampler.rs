@@ -18,7 +18,7 @@ pub struct Sampler {
 impl Sampler {
     /// Reading the clock may take one part in this many of the total time.
     const SHARE: u64 = 100;
-    /// The most steps that are skipped in a row.
+    /// The maximum number of steps that are skipped in a row.
     const MOST: u64 = 1 << 14;
 
     /// A sampler for steps that are timed with this recorder.

@@ -25,7 +25,7 @@ use edit::Edit;
 pub(crate) use variant::{Known, Nodes};
 use variant::{ONLY, Start};
 
-/// The most entries of an axis.
+/// The maximum number of entries of an axis.
 pub(crate) const MAX_ENTRIES: usize = 4096;
 
 /// A call along an axis in a typed node.

@@ -12,9 +12,9 @@ use crate::hir::Structure;
 use crate::hir::{ExprId, ExprKind, Index, Item, Local, LocalKind, Node};
 use crate::statics::{self, Failure, arith};
 
-/// The greatest depth of nested expressions, including those of names that are followed.
+/// The maximum depth of nested expressions, including those of names that are followed.
 const MAX_DEPTH: usize = 512;
-/// The most expressions that are evaluated to find one value.
+/// The maximum number of expressions that are evaluated to find one value.
 const MAX_STEPS: usize = 1 << 20;
 
 /// The reason why an expression has no value yet.

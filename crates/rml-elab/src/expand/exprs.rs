@@ -16,7 +16,7 @@ use crate::hir::Structure;
 use crate::hir::{Expr, ExprId, ExprKind, Index, Item, Local, LocalKind, SourceId};
 use crate::statics::arith;
 
-/// The greatest number of names of constants that are followed to find a case.
+/// The maximum number of names of constants that are followed to find a case.
 const MAX_NAMES: usize = 16;
 
 impl Copy<'_, '_> {

@@ -47,9 +47,9 @@ pub(crate) use kinds::dimensions;
 use rules::Updating;
 use value::{Key, NodeValue};
 
-/// The most copies of templates in a program.
+/// The maximum number of copies of templates in a program.
 const MAX_COPIES: usize = 20_000;
-/// The most equations with an index in all copies together.
+/// The maximum number of equations with an index in all copies together.
 const MAX_EQUATIONS: usize = 200_000;
 
 /// A program with the copies of its templates that were requested.

@@ -14,7 +14,7 @@ use crate::scope::{Callable, derivative};
 /// Functions of other libraries that apply a function to each entry of an array.
 const SCANS: &[&str] = &["scan", "map", "fold", "foldl", "reduce", "vmap"];
 
-/// The greatest number of previous cycles that are written as nested delays.
+/// The maximum number of previous cycles that are written as nested delays.
 const MAX_BACK: i64 = 3;
 
 impl<'a> Lower<'a, '_> {

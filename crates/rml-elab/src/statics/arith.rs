@@ -11,7 +11,7 @@ use super::Evaluated;
 use super::report::{describe, expected};
 use crate::builtins::Builtin;
 
-/// The most elements that a shape may describe.
+/// The maximum number of elements that a shape may describe.
 const MAX_ELEMENTS: usize = 1 << 31;
 
 pub(crate) fn unary(op: UnaryOp, a: &StaticValue, span: Span) -> Evaluated<StaticValue> {
@@ -155,7 +155,7 @@ pub(crate) fn limited(shape: Shape, span: Span) -> Evaluated<Shape> {
     }
 }
 
-/// The most dimensions that a shape may have.
+/// The maximum number of dimensions that a shape may have.
 const MAX_RANK: usize = 32;
 
 /// The shape of a nested static array; all its parts must have the same shape.

@@ -6,9 +6,9 @@ use rml_ir::typed::StaticValue;
 
 use crate::hir::{Local, LocalKind, Node};
 
-/// The greatest number of elements of a static array, including those of nested arrays.
+/// The maximum number of elements of a static array, including those of nested arrays.
 pub(super) const MAX_ARRAY: usize = 1 << 20;
-/// The greatest nesting depth of static arrays.
+/// The maximum nesting depth of static arrays.
 pub(super) const MAX_DEPTH: usize = 64;
 
 pub(super) fn too_large(span: Span) -> Diagnostic {

@@ -8,7 +8,7 @@ use rml_ir::{Data, Shape, Value};
 
 use super::Simulator;
 
-/// The most elements of a value to show.
+/// The maximum number of elements of a value to show.
 const MAX_SHOWN: usize = 16;
 
 impl Simulator {

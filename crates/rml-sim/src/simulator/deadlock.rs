@@ -40,9 +40,9 @@ enum Waits {
     Unasked,
 }
 
-/// The most links to follow.
+/// The maximum number of links to follow.
 const LIMIT: usize = 100_000;
-/// The most places to show.
+/// The maximum number of places to show.
 const SHOWN: usize = 8;
 
 impl Simulator {

@@ -63,7 +63,7 @@ pub struct Options {
     pub keep_going: bool,
     /// The demands of the environment.
     pub demand: Demand,
-    /// The most cycles that may be open at once; `None` for no limit.
+    /// The maximum number of cycles that may be open at once; `None` for no limit.
     pub max_open_cycles: Option<usize>,
     /// The evaluation of tensors.
     pub tensors: Tensors,
@@ -90,7 +90,7 @@ pub struct Stats {
     pub activations: u64,
     /// The number of cycles fed.
     pub cycles: u64,
-    /// The most cycles that were open at once.
+    /// The maximum number of cycles that were open at once.
     pub max_open_cycles: u64,
     /// The number of values that open cycles store now.
     pub live_values: usize,

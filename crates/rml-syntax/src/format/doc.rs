@@ -6,7 +6,7 @@
 
 /// The width beyond which lines are broken.
 const WIDTH: usize = 100;
-/// The greatest indentation; deeper nesting adds no more.
+/// The maximum indentation; deeper nesting adds no more.
 const MAX_INDENT: usize = 50;
 
 /// A text with alternative layouts.

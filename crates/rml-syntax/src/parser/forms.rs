@@ -8,7 +8,7 @@ use crate::token::{Kind, Token};
 use rml_base::codes::syntax as codes;
 use rml_base::{Diagnostic, Span};
 
-/// The greatest number of tokens of such a form.
+/// The maximum number of tokens of such a form.
 const MAX_FORM: usize = 256;
 
 /// Functions that other libraries accept as arguments of a layer.

@@ -22,17 +22,17 @@ use bumpalo::Bump;
 use rml_base::codes::syntax as codes;
 use rml_base::{Diagnostic, FileId, MAX_TEXT, Span};
 
-/// The greatest height of an expression tree. Passes that recurse over expressions rely on it.
+/// The maximum height of an expression tree. Passes that recurse over expressions rely on it.
 pub const MAX_NESTING: usize = 256;
 
-/// The greatest depth of recursion of the parser: brackets, prefix operators, `if` and `fby`. It is smaller than the
+/// The maximum depth of recursion of the parser: brackets, prefix operators, `if` and `fby`. It is smaller than the
 /// limit for trees, because each level takes the parser several calls.
 pub const MAX_DEPTH: usize = 128;
 
-/// The greatest nesting depth of automata. Passes that recurse over states rely on it.
+/// The maximum nesting depth of automata. Passes that recurse over states rely on it.
 const MAX_AUTOMATA: usize = 16;
 
-/// The most transitions of a state, which are tried one after the other.
+/// The maximum number of transitions of a state, which are tried one after the other.
 const MAX_TRANSITIONS: usize = 64;
 
 /// Further errors are dropped.

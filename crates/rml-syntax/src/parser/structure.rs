@@ -7,7 +7,7 @@ use crate::token::Kind;
 use rml_base::codes::syntax as codes;
 use rml_base::{Diagnostic, Span};
 
-/// The most tokens between the brackets of a member up to which an equation is recognised.
+/// The maximum number of tokens between the brackets of a member. With more tokens, an equation is not recognised.
 const MAX_MEMBER: usize = 64;
 
 impl<'a> Parser<'_, 'a> {

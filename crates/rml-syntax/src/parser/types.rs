@@ -6,7 +6,7 @@ use crate::token::Kind;
 use rml_base::codes::syntax as codes;
 use rml_base::{Diagnostic, Span};
 
-/// The most tokens before the cases of a `match` up to which it is recognised.
+/// The maximum number of tokens before the cases of a `match`. With more tokens, the `match` is not recognised.
 const MAX_VALUE: usize = 64;
 
 impl<'a> Parser<'_, 'a> {

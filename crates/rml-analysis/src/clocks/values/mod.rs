@@ -31,8 +31,8 @@ use pass::Pass;
 use separate::Separation;
 use structure::{Constants, Structure};
 
-/// The most rounds of each search. After that, the facts found so far are used, and delays that are not separated yet
-/// are equal only to themselves.
+/// The maximum number of rounds of each search. After that, the facts found so far are used, and delays that are not
+/// separated yet are equal only to themselves.
 const ROUNDS: usize = 100;
 
 /// The number of a value: variables with the same label are proved equal.

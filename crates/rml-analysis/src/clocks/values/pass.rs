@@ -15,7 +15,7 @@ use super::{Label, Presence, Steady, Values};
 use crate::clocks::bdd::{Atom, Bdd, FALSE, Node, TRUE};
 use crate::clocks::infer::{Inferred, Term, TermId};
 
-/// The most nodes in the diagrams of a program. Beyond that, conditions are not decomposed.
+/// The maximum number of nodes in the diagrams of a program. Beyond that, conditions are not decomposed.
 const NODES: usize = 200_000;
 
 /// One computation of all values.

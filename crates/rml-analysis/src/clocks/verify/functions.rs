@@ -25,8 +25,8 @@ struct Test {
     if_true: Function,
 }
 
-/// The most functions, and the greatest depth. Both limits are higher than those of inference, so every condition that
-/// inference decomposes is decomposed here, too.
+/// The maximum number of functions, and the maximum depth. Both limits are higher than those of inference, so every
+/// condition that inference decomposes is decomposed here, too.
 const MOST: usize = 400_000;
 const DEEPEST: usize = 1500;
 
