@@ -249,7 +249,3 @@ fn free_label(labels: &Einsum) -> Option<char> {
     ('a'..='z').chain('A'..='Z').rev().find(|c| !used(c))
 }
 
-/// Whether an operator may have no result where its operands do not count.
-pub(crate) fn may_stop(op: &Op, ty: &Type) -> bool {
-    ty.dtype == DType::Int || matches!(op, Op::Gather { .. } | Op::Pick | Op::ScatterAdd { .. })
-}

@@ -6,7 +6,7 @@ use rml_ir::op::{Binary, Op, Reduction};
 use rml_ir::{Position, Type};
 use rml_plan::{Atom, Case, Guard, Kind, Part, Plan, Reg, Rule, Tape, Term, Tick};
 
-use crate::batch::{Batch, Val, may_stop};
+use crate::batch::{Batch, Val};
 use crate::body::Body;
 use crate::graph::{Graph, Node};
 use crate::tapes::{Piece, Tapes};
@@ -186,7 +186,8 @@ impl<'a> Lower<'a> {
         match &case.rule {
             Rule::Apply { op, args } => {
                 let args = args.iter().map(|a| self.read(*a, at)).collect::<Option<Vec<Val>>>()?;
-                let args = if may_stop(op, ty) { self.guarded(args, &case.when, at, span) } else { args };
+                let may_fail = op.may_fail(args.iter().map(|arg| self.g.ty(arg.node).dtype));
+                let args = if may_fail { self.guarded(args, &case.when, at, span) } else { args };
                 Some(self.apply(op, &args, ty, span, at))
             }
             Rule::Product { start, args: [a, b] } => {

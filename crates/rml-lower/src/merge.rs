@@ -4,10 +4,7 @@
 //! at the first tick and `c[t-1]` after it makes them the same, and the loop runs at all ticks: the value that it
 //! carries starts with `k0`.
 
-use rml_ir::Type;
 use rml_plan::{Atom, Case, Plan, Rule, Tape, Tick};
-
-use crate::batch::may_stop;
 
 /// An operand that differs from tick to tick: what it is in which ticks. In others it does not count.
 pub(crate) type Varied = Vec<(usize, usize, Atom)>;
@@ -31,7 +28,7 @@ impl Merged {
         let Some((_, _, first)) = found.first() else { return true };
         let everywhere = found.iter().map(|(from, to, _)| to - from).sum::<usize>() == ticks;
         let alike = found.iter().all(|(_, _, case)| is_alike(first, case));
-        if !alike || !everywhere && counts(&first.rule, &plan.tapes[tape].ty) {
+        if !alike || !everywhere && may_fail(&first.rule, plan) {
             return false;
         }
         let mut merged = (*first).clone();
@@ -78,10 +75,10 @@ fn is_alike(a: &Case, b: &Case) -> bool {
     rules && a.when.len() == b.when.len() && a.when.iter().zip(&b.when).all(|(a, b)| a.value == b.value)
 }
 
-/// Whether a rule may do harm at ticks where it does not count.
-fn counts(rule: &Rule, ty: &Type) -> bool {
+/// Whether a rule may fail at ticks at which its operands do not count.
+fn may_fail(rule: &Rule, plan: &Plan) -> bool {
     match rule {
-        Rule::Apply { op, .. } => may_stop(op, ty),
+        Rule::Apply { op, args } => op.may_fail(args.iter().map(|arg| plan.ty(*arg).dtype)),
         Rule::Product { .. } | Rule::Copy(_) | Rule::Select { .. } | Rule::Restart { .. } => false,
         Rule::Sum { .. } | Rule::Input(_) | Rule::Read { .. } => true,
     }

@@ -123,7 +123,9 @@ pub fn engine(runner: Runner, name: &str, options: &Options) -> Result<Engine, E
         "cpu" => Some(Arc::new(Cpu)),
         "native" => Some(Arc::new(Native::open(options).map_err(failed)?)),
         "reference" => Some(Arc::new(rml_executor::Reference)),
-        _ => None,
+        // A backend that is a library: it prepares routines, which `rml-lower` makes of plans.
+        "xla" | "torch" => None,
+        other => unreachable!("the backend `{other}` was opened, but runs no plans"),
     };
     let plan = match (executor, threads) {
         (Some(executor), Some(threads)) => Engine::plan_by_with_threads(executor, threads),

@@ -91,15 +91,15 @@ impl<N: Number> Running for Machine<N> {
     }
 
     fn window(&mut self, ticks: usize) -> Result<usize, Fault> {
-        Ok(self.window(ticks)?)
+        Ok(Machine::window(self, ticks)?)
     }
 
     fn find(&mut self, ticks: usize) -> Result<Option<usize>, Fault> {
-        Ok(self.find(ticks)?)
+        Ok(Machine::find(self, ticks)?)
     }
 
     fn abandon(&mut self) {
-        self.abandon();
+        Machine::abandon(self);
     }
 
     fn add_output(&mut self, output: usize, t: usize, to: &mut Data) -> Result<bool, Diagnostic> {

@@ -61,6 +61,21 @@ pub(super) fn ranges(at: Positions, ticks: usize) -> impl DoubleEndedIterator<It
 }
 
 impl<'a, N: Number> Run<'a, N> {
+    /// Runs the regions of a window. If the first region found the end of the window (`is_found`), it runs only the
+    /// rest of its last tick.
+    pub(super) fn regions(&mut self, is_found: bool, mut probe: Option<&mut Probe>) -> Result<(), Suspect> {
+        let code = self.code;
+        if is_found {
+            self.close(code)?;
+        }
+        let mut passes = code.passes.iter().enumerate().skip(usize::from(is_found));
+        passes.try_for_each(|(k, pass)| match &mut probe {
+            None => self.pass(k, pass),
+            Some(probe) => self.timed_pass(probe, k, pass),
+        })
+    }
+
+    /// Runs a region at all ticks of the window: part by part over the ticks, or tick by tick.
     pub(super) fn pass(&mut self, k: usize, pass: &Pass) -> Result<(), Suspect> {
         let ticks = self.bound.ticks;
         if self.code.waits {
@@ -237,7 +252,7 @@ impl<'a, N: Number> Run<'a, N> {
             return Ok(());
         }
         let code = self.code;
-        code.instrs[unit.instrs.clone()].iter().try_for_each(|instr| self.run(instr, t, t + 1))
+        code.instrs[unit.instrs.clone()].iter().try_for_each(|instr| self.instruction(instr, t, t + 1))
     }
 
     /// How many of the first ticks of a block a unit fills.
@@ -274,7 +289,7 @@ impl<'a, N: Number> Run<'a, N> {
     pub(super) fn at_ticks(&mut self, unit: &Unit, from: usize, to: usize) -> Result<(), Suspect> {
         if unit.when.is_empty() && !unit.in_turn {
             let code = self.code;
-            code.instrs[unit.instrs.clone()].iter().try_for_each(|instr| self.run(instr, from, to))
+            code.instrs[unit.instrs.clone()].iter().try_for_each(|instr| self.instruction(instr, from, to))
         } else {
             (from..to).try_for_each(|t| self.unit(unit, t))
         }
@@ -317,8 +332,8 @@ impl<'a, N: Number> Run<'a, N> {
         when.iter().all(|g| self.truth(g.cond, t) == g.value)
     }
 
-    /// Computes a value at the ticks `from..to`.
-    pub(super) fn run(&mut self, instr: &Instr, from: usize, to: usize) -> Result<(), Suspect> {
+    /// Runs an instruction at the ticks `from..to`.
+    pub(super) fn instruction(&mut self, instr: &Instr, from: usize, to: usize) -> Result<(), Suspect> {
         match &instr.kernel {
             Kernel::Point(op, dtype, walk) => self.point(op, *dtype, walk, instr, from, to),
             Kernel::Copy(dtype, walk) => self.copy(*dtype, walk, instr, from, to),

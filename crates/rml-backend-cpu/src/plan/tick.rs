@@ -291,11 +291,11 @@ impl<N: Number> Run<'_, N> {
                 let (code, spot) = (self.code, self.spot(*x));
                 let all = spot.step > 0;
                 if all {
-                    code.instrs[instrs.clone()].iter().try_for_each(|i| self.run(i, from, to))?;
+                    code.instrs[instrs.clone()].iter().try_for_each(|i| self.instruction(i, from, to))?;
                 }
                 for t in (from..to).map(|t| if backward { to - 1 - (t - from) } else { t }) {
                     if !all {
-                        code.instrs[instrs.clone()].iter().try_for_each(|i| self.run(i, t, t + 1))?;
+                        code.instrs[instrs.clone()].iter().try_for_each(|i| self.instruction(i, t, t + 1))?;
                     }
                     self.arena.add_rows((out, width), elements, spot.get(t), 1);
                 }

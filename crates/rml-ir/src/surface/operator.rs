@@ -137,7 +137,23 @@ pub(super) fn application(op: &Op, args: Vec<Piece>, types: &[Type], statics: &[
             let classes = statics.first().map_or_else(|| classes.to_string(), |text| text.to_string());
             Piece::atom(format!("one_hot({classes}, {})", first.text))
         }
-        _ => {
+        // Operators without attributes.
+        Op::Unary(_)
+        | Op::Binary(_)
+        | Op::Compare(_)
+        | Op::Convert(_)
+        | Op::And
+        | Op::Or
+        | Op::Clip
+        | Op::Where
+        | Op::StopGradient
+        | Op::Softmax
+        | Op::LogSoftmax
+        | Op::MatMul
+        | Op::Pick
+        | Op::Cholesky
+        | Op::Solve
+        | Op::Rfft => {
             let items: Vec<String> = std::iter::once(first).chain(args).map(|p| p.text).collect();
             Piece::atom(format!("{}({})", op.name(), items.join(", ")))
         }

@@ -42,38 +42,11 @@ fn modulo(a: f64, b: f64) -> f64 {
     if b == 0.0 { a } else { a - b * (a / b).floor() }
 }
 
+/// An operator of one operand; None for one that is not pointwise.
 fn unary(op: &Op, x: f64) -> Option<f64> {
     Some(match op {
-        Op::Unary(Unary::Neg) => -x,
+        Op::Unary(by) => return function(*by, x),
         Op::Not => 1.0 - x,
-        Op::Unary(Unary::Abs) => x.abs(),
-        Op::Unary(Unary::Sign) if x.is_nan() => x,
-        Op::Unary(Unary::Sign) => truth(x > 0.0) - truth(x < 0.0),
-        Op::Unary(Unary::Exp) => x.exp(),
-        Op::Unary(Unary::Expm1) => x.exp_m1(),
-        Op::Unary(Unary::Log) => x.ln(),
-        Op::Unary(Unary::Log1p) => x.ln_1p(),
-        Op::Unary(Unary::Sqrt) => x.sqrt(),
-        Op::Unary(Unary::Sin) => x.sin(),
-        Op::Unary(Unary::Cos) => x.cos(),
-        Op::Unary(Unary::Erf) => erf(x)?,
-        Op::Unary(Unary::Sigmoid) => 1.0 / (1.0 + (-x).exp()),
-        Op::Unary(Unary::Tanh) => x.tanh(),
-        Op::Unary(Unary::Relu) => {
-            if x > 0.0 {
-                x
-            } else {
-                0.0
-            }
-        }
-        Op::Unary(Unary::Flush) if x.abs().log2() < -970.0 => 0.0,
-        Op::Unary(Unary::Flush) => x,
-        Op::Unary(Unary::Gelu) => 0.5 * x * (1.0 + erf(x / std::f64::consts::SQRT_2)?),
-        Op::Unary(Unary::Softplus) if x > 30.0 => x,
-        Op::Unary(Unary::Softplus) => x.exp().ln_1p(),
-        Op::Unary(Unary::Floor) => x.floor(),
-        Op::Unary(Unary::Ceil) => x.ceil(),
-        Op::Unary(Unary::Round) => x.round_ties_even(),
         Op::Convert(DType::Num) => x,
         Op::Convert(DType::Int) => x.trunc(),
         Op::Convert(DType::Bool) => truth(x != 0.0),
@@ -81,29 +54,68 @@ fn unary(op: &Op, x: f64) -> Option<f64> {
     })
 }
 
+/// A function of one number; None where this evaluation is not exact enough.
+fn function(by: Unary, x: f64) -> Option<f64> {
+    Some(match by {
+        Unary::Neg => -x,
+        Unary::Abs => x.abs(),
+        Unary::Sign if x.is_nan() => x,
+        Unary::Sign => truth(x > 0.0) - truth(x < 0.0),
+        Unary::Exp => x.exp(),
+        Unary::Expm1 => x.exp_m1(),
+        Unary::Log => x.ln(),
+        Unary::Log1p => x.ln_1p(),
+        Unary::Sqrt => x.sqrt(),
+        Unary::Sin => x.sin(),
+        Unary::Cos => x.cos(),
+        Unary::Erf => erf(x)?,
+        Unary::Sigmoid => 1.0 / (1.0 + (-x).exp()),
+        Unary::Tanh => x.tanh(),
+        Unary::Relu if x > 0.0 => x,
+        Unary::Relu => 0.0,
+        Unary::Flush if x.abs().log2() < -970.0 => 0.0,
+        Unary::Flush => x,
+        Unary::Gelu => 0.5 * x * (1.0 + erf(x / std::f64::consts::SQRT_2)?),
+        Unary::Softplus if x > 30.0 => x,
+        Unary::Softplus => x.exp().ln_1p(),
+        Unary::Floor => x.floor(),
+        Unary::Ceil => x.ceil(),
+        Unary::Round => x.round_ties_even(),
+    })
+}
+
+/// An operator of two operands; None for one that is not pointwise.
 fn binary(op: &Op, a: f64, b: f64, dtype: DType) -> Option<f64> {
     Some(match op {
-        Op::Binary(Binary::Add) => a + b,
-        Op::Binary(Binary::Sub) => a - b,
-        Op::Binary(Binary::Mul) => a * b,
-        Op::Binary(Binary::Div) => divide(a, b, dtype),
-        Op::Binary(Binary::Mod) => modulo(a, b),
-        Op::Binary(Binary::Pow) => a.powf(b),
-        Op::Binary(Binary::Atan2) => a.atan2(b),
-        Op::Binary(Binary::LogAddExp) if a == b => a + std::f64::consts::LN_2,
-        Op::Binary(Binary::LogAddExp) => maximum(a, b) + (-(a - b).abs()).exp().ln_1p(),
-        Op::Binary(Binary::Minimum) => minimum(a, b),
-        Op::Binary(Binary::Maximum) => maximum(a, b),
+        Op::Binary(by) => function_of_two(*by, a, b, dtype),
+        Op::Compare(by) => truth(match by {
+            Compare::Eq => a == b,
+            Compare::Ne => a != b,
+            Compare::Lt => a < b,
+            Compare::Le => a <= b,
+            Compare::Gt => a > b,
+            Compare::Ge => a >= b,
+        }),
         Op::And => a * b,
         Op::Or => a.max(b),
-        Op::Compare(Compare::Eq) => truth(a == b),
-        Op::Compare(Compare::Ne) => truth(a != b),
-        Op::Compare(Compare::Lt) => truth(a < b),
-        Op::Compare(Compare::Le) => truth(a <= b),
-        Op::Compare(Compare::Gt) => truth(a > b),
-        Op::Compare(Compare::Ge) => truth(a >= b),
         _ => return None,
     })
+}
+
+fn function_of_two(by: Binary, a: f64, b: f64, dtype: DType) -> f64 {
+    match by {
+        Binary::Add => a + b,
+        Binary::Sub => a - b,
+        Binary::Mul => a * b,
+        Binary::Div => divide(a, b, dtype),
+        Binary::Mod => modulo(a, b),
+        Binary::Pow => a.powf(b),
+        Binary::Atan2 => a.atan2(b),
+        Binary::LogAddExp if a == b => a + std::f64::consts::LN_2,
+        Binary::LogAddExp => maximum(a, b) + (-(a - b).abs()).exp().ln_1p(),
+        Binary::Minimum => minimum(a, b),
+        Binary::Maximum => maximum(a, b),
+    }
 }
 
 /// The element type of the result.
