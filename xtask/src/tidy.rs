@@ -2,6 +2,7 @@
 
 mod circles;
 pub(crate) mod links;
+mod names;
 mod operators;
 mod packages;
 mod rules;
@@ -22,6 +23,7 @@ fn findings() -> Result<Vec<String>> {
         packages::check()?,
         words::check(&files)?,
         circles::check(&files),
+        names::check(&files)?,
         operators::check(&files),
         error_index::check(&files)?,
         links::check(&files),

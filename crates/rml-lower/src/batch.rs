@@ -2,7 +2,7 @@
 
 use rml_base::Span;
 use rml_ir::op::{Binary, Class, Einsum, Op, Reduction};
-use rml_ir::{DType, Data, Shape, Type, Value};
+use rml_ir::{Data, Shape, Type, Value};
 
 use crate::graph::{Graph, Node};
 

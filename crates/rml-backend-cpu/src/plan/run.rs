@@ -13,6 +13,7 @@ use super::link::Chain;
 use super::listed::{Entry, Listed, OverStep};
 use super::operand::Arg;
 use super::packs::Packs;
+use super::profile::Probe;
 use super::reached::Reached;
 use super::scalar::{self, Spot};
 use super::single::Now;
