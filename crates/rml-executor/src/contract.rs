@@ -150,8 +150,9 @@ pub trait Running: fmt::Debug + Send {
     /// An operator may have no result, or the executor fails. No register has then changed.
     fn window(&mut self, ticks: usize) -> Result<usize, Fault>;
 
-    /// Runs `count` windows of `ticks` ticks each, without a search for their ends. Returns whether the windows were
-    /// run.
+    /// Runs `count` windows of `ticks` ticks each, without a search for their ends. The inputs were set for the ticks
+    /// of all windows. Returns whether the windows were run. If so, [`add_output`](Self::add_output) reads tick `t` of
+    /// window `k` as tick `k * ticks + t`; otherwise no register has changed.
     ///
     /// # Errors
     /// The same as for [`window`](Self::window). A window whose end is at another tick may also be suspect.

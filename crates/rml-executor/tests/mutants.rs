@@ -32,10 +32,11 @@ enum Wrong {
     DependsOnBlocks,
     KeepsInputsThatComeAgain,
     CountsRowsWrongly,
+    RepeatsTheFirstWindow,
 }
 
 /// The defects, and the rules of the contract by which each may be found.
-const WRONG: [(Wrong, &[Rule]); 15] = [
+const WRONG: [(Wrong, &[Rule]); 16] = [
     (Wrong::DropsTheLastTick, &[Rule::X1, Rule::X6]),
     (Wrong::IsOffByABit, &[Rule::X1, Rule::X6]),
     (Wrong::HidesPresence, &[Rule::X1, Rule::X6]),
@@ -51,6 +52,7 @@ const WRONG: [(Wrong, &[Rule]); 15] = [
     (Wrong::DependsOnBlocks, &[Rule::X1, Rule::X5, Rule::X6]),
     (Wrong::KeepsInputsThatComeAgain, &[Rule::X6]),
     (Wrong::CountsRowsWrongly, &[Rule::X1]),
+    (Wrong::RepeatsTheFirstWindow, &[Rule::X1, Rule::X5]),
 ];
 
 /// The reference with a defect, and with the accuracy that it declares.
@@ -69,6 +71,10 @@ struct Run {
     ticks: usize,
     /// Whether cycles of the last window are fed again.
     again: bool,
+    /// The inputs since the last call that ran a window: presence, elements, first row.
+    fed: Vec<(Vec<bool>, Data, usize)>,
+    /// The outputs of several windows that ran in one call, tick by tick.
+    made: Vec<Vec<(bool, Data)>>,
 }
 
 impl Executor for Mutant {
@@ -88,7 +94,16 @@ impl Prepared for Ready {
 
     fn start(&self, profile: Option<&Scope>) -> Result<Box<dyn Running>, Shortage> {
         let (run, plan) = (self.1.start(profile)?, Arc::clone(&self.2));
-        Ok(Box::new(Run { wrong: self.0, run, plan, threads: self.3, ticks: 0, again: false }))
+        Ok(Box::new(Run {
+            wrong: self.0,
+            run,
+            plan,
+            threads: self.3,
+            ticks: 0,
+            again: false,
+            fed: Vec::new(),
+            made: Vec::new(),
+        }))
     }
 }
 
@@ -121,6 +136,7 @@ fn flip(data: &mut Data) {
 
 impl Running for Run {
     fn next(&mut self, next: Next) {
+        self.fed.clear();
         self.run.next(next);
     }
 
@@ -132,6 +148,7 @@ impl Running for Run {
         data: &Data,
         row: usize,
     ) -> usize {
+        self.fed.push(((0..ticks).map(present).collect(), data.clone(), row));
         if self.is(Wrong::KeepsInputsThatComeAgain) && self.again && row > 0 {
             // Reads the rows as if they began one cycle earlier.
             return self.run.set_rows(input, ticks, present, data, row - 1) + 1;
@@ -141,6 +158,7 @@ impl Running for Run {
 
     fn window(&mut self, ticks: usize) -> Result<usize, Fault> {
         self.ticks = ticks;
+        self.made.clear();
         if self.is(Wrong::AlwaysSuspects) {
             return Err(Fault::Suspect);
         }
@@ -153,6 +171,34 @@ impl Running for Run {
             Err(_) => {}
         }
         Ok(ran?.saturating_sub(usize::from(self.is(Wrong::DropsTheLastTick))))
+    }
+
+    /// Runs the windows one by one.
+    fn windows(&mut self, ticks: usize, count: usize) -> Result<bool, Fault> {
+        if !matches!(self.wrong, Wrong::Nothing | Wrong::RepeatsTheFirstWindow) {
+            return Ok(false);
+        }
+        let (fed, mut made) = (std::mem::take(&mut self.fed), Vec::new());
+        for k in 0..count {
+            for (input, (present, data, row)) in fed.iter().enumerate() {
+                let before = present[..k * ticks].iter().filter(|there| **there).count();
+                self.run.set_rows(input, ticks, &|t| present[k * ticks + t], data, row + before);
+            }
+            self.run.window(ticks)?;
+            for t in 0..ticks {
+                let read = |output| {
+                    let mut data = Data::Bool(Vec::new());
+                    self.run.add_output(output, t, &mut data).map(|there| (there, data))
+                };
+                let outputs: Result<Vec<_>, Diagnostic> = (0..self.plan.outputs.len()).map(read).collect();
+                made.push(outputs.expect("on the host"));
+            }
+        }
+        if self.is(Wrong::RepeatsTheFirstWindow) {
+            (ticks..made.len()).for_each(|t| made[t] = made[t % ticks].clone());
+        }
+        self.made = made;
+        Ok(true)
     }
 
     fn find(&mut self, ticks: usize) -> Result<Option<usize>, Fault> {
@@ -168,6 +214,10 @@ impl Running for Run {
     }
 
     fn add_output(&mut self, output: usize, t: usize, to: &mut Data) -> Result<bool, Diagnostic> {
+        if let Some((there, data)) = self.made.get(t).map(|outputs| &outputs[output]) {
+            rml_executor::append(to, data.clone());
+            return Ok(*there);
+        }
         let there = self.run.add_output(output, t, to)?;
         let by_threads = self.is(Wrong::DependsOnThreads) && self.threads > 1;
         let by_blocks = self.is(Wrong::DependsOnBlocks) && self.ticks > 4;

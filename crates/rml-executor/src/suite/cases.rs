@@ -22,6 +22,11 @@ impl Case {
         self.plan.ends == Ends::Nothing && !self.plan.waits && self.bad.is_empty()
     }
 
+    /// Whether several windows of one length may run in one call.
+    pub(super) fn runs_together(&self) -> bool {
+        self.streams() && self.plan.ahead() == 0
+    }
+
     /// Whether an operator may have no result.
     pub(super) fn may_fail(&self) -> bool {
         self.plan.tapes.iter().flat_map(|tape| &tape.cases).any(|case| self.plan.may_fail(case))

@@ -60,6 +60,11 @@ impl<'a> Pair<'a> {
         self.set_and_unset(&mut Dice(11))?;
         while from < cycles {
             let Some(ticks) = self.length(from, &mut dice)? else { break };
+            let count = (cycles - from) / ticks;
+            if count > 1 && self.case.runs_together() && dice.below(2) == 0 && self.many(from, ticks, count)? {
+                from += ticks * count;
+                continue;
+            }
             if let Some(bad) = self.case.bad.get(dice.below(self.case.bad.len() + 2)) {
                 self.fails(from, ticks, *bad, &mut dice)?;
             }
@@ -139,6 +144,35 @@ impl<'a> Pair<'a> {
         Ok([run(&mut *self.reference)?, run(&mut *self.tested)?])
     }
 
+    /// Runs `count` windows of `ticks` ticks: in one call, and one by one on the reference. False if the executor runs
+    /// no windows together.
+    fn many(&mut self, from: usize, ticks: usize, count: usize) -> Checked<bool> {
+        let (all, before) = (ticks * count, self.registers(&*self.tested)?);
+        let short = |_| Failed::Found(Rule::X4, "there is memory, and it does not get it".to_owned());
+        self.tested.ask(all).map_err(short)?;
+        self.tested.next(Next::Search(all));
+        self.feed.set(&mut *self.tested, from, all).or_else(|what| found(Rule::X1, what))?;
+        match self.tested.windows(ticks, count) {
+            Ok(true) => {}
+            Ok(false) | Err(Fault::Suspect) => {
+                self.unchanged(&before, "a call for several windows that did not run them")?;
+                return Ok(false);
+            }
+            Err(failed) => return found(Rule::X1, format!("several windows have no result: {failed:?}")),
+        }
+        for k in 0..count {
+            self.reference.next(Next::Window(ticks));
+            self.feed
+                .set(&mut *self.reference, from + k * ticks, ticks)
+                .or_else(|what| found(Rule::X1, what))?;
+            let ran = self.reference.window(ticks);
+            ran.or_else(|fault| found(Rule::X2, format!("it does not suspect a window: {fault:?}")))?;
+            self.outputs(Rule::X1, ticks, k * ticks)?;
+        }
+        self.same_registers(Rule::X1)?;
+        Ok(true)
+    }
+
     /// Runs a window in which an operator has no result, and checks the suspicion.
     fn fails(&mut self, from: usize, ticks: usize, bad: i64, dice: &mut Dice) -> Checked {
         let (at, before) = (from + dice.below(ticks), self.registers(&*self.tested)?);
@@ -158,7 +192,7 @@ impl<'a> Pair<'a> {
         let before = self.registers(&*self.tested)?;
         match self.both(from, ticks)? {
             [Ok(done), Ok(tested)] if done == tested => {
-                self.outputs(rule, done)?;
+                self.outputs(rule, done, 0)?;
                 self.same_registers(rule)?;
                 Ok(done)
             }
@@ -173,15 +207,16 @@ impl<'a> Pair<'a> {
         }
     }
 
-    fn outputs(&mut self, rule: Rule, done: usize) -> Checked {
+    /// Compares the outputs of a window of the reference with those of the executor from tick `from` of its last call.
+    fn outputs(&mut self, rule: Rule, done: usize, from: usize) -> Checked {
         for t in 0..done {
             for output in 0..self.case.plan.outputs.len() {
-                let read = |run: &mut dyn Running| {
+                let read = |run: &mut dyn Running, t: usize| {
                     let mut data = Data::Bool(Vec::new());
                     let there = run.add_output(output, t, &mut data);
                     there.map(|there| (there, data)).or_else(|d| found(rule, d.message))
                 };
-                let (want, got) = (read(&mut *self.reference)?, read(&mut *self.tested)?);
+                let (want, got) = (read(&mut *self.reference, t)?, read(&mut *self.tested, from + t)?);
                 if got.0 != want.0 || !is_same(&got.1, &want.1, self.accuracy) {
                     return found(rule, format!("output {output} at tick {t} is {got:?}, not {want:?}"));
                 }
