@@ -15,13 +15,13 @@ use crate::lower::Source;
 use crate::profile::{Probe, work};
 use crate::ready::{Change, Key, Ready};
 
-/// How many routines are kept: those of the lengths that came last.
+/// The number of routines that are kept: those that were used last.
 pub const KEPT: usize = 128;
 
-/// How many multiplications and the like a [small](Running::is_small) window has at most: some milliseconds.
+/// The largest number of operations in a [small](Running::is_small) window. They take some milliseconds.
 const SMALL: f64 = 1e7;
 
-/// The ticks of the shortest search for the end of a window.
+/// The number of ticks in the shortest search for the end of a window.
 const LEAST: usize = 64;
 
 /// A plan that runs on a backend.
@@ -30,17 +30,16 @@ pub struct Machine {
     plan: Arc<Plan>,
     backend: Arc<dyn Backend>,
     registers: Vec<Option<Held>>,
-    /// What registers that are not set are read as, where that is a constant.
+    /// For each register, the constant that is read while the register is not set, if there is one.
     starts: Vec<Option<Held>>,
     consts: Vec<Option<Held>>,
-    /// The inputs of the next window: a row for each tick.
+    /// The inputs of the next window, with a row for each tick.
     inputs: Vec<Option<Data>>,
     ready: Vec<(Key, Arc<Ready>)>,
     footprint: Footprint,
-    /// How much arithmetic a tick is.
+    /// The number of arithmetic operations of a tick.
     work: f64,
-    /// The outputs of the windows that ran last, in the order of the cells of its routine, as far as they were asked
-    /// for.
+    /// The outputs of the last call, in the order of the results of its routine.
     outputs: Vec<Held>,
     copied: Vec<Option<Value>>,
     ran: Option<Arc<Ready>>,
@@ -67,12 +66,12 @@ impl Machine {
         }
     }
 
-    /// Has windows timed from now on.
+    /// Measures all further windows.
     pub fn measure(&mut self, scope: &Scope) {
         self.probe = Some(Probe::new(&self.plan, scope));
     }
 
-    /// Sets an input at one of the `ticks` ticks of the next window.
+    /// Sets an input at tick `t` of the next window, which has `ticks` ticks.
     pub fn set_input(&mut self, input: usize, ticks: usize, t: usize, value: &Value) {
         let ty = &self.plan.inputs[input].1;
         let width = ty.shape.len();
@@ -83,7 +82,7 @@ impl Machine {
         self.inputs[input] = Some(column);
     }
 
-    /// Keeps what windows have left.
+    /// Stores the registers and outputs that a routine computed.
     fn finish(&mut self, ready: Arc<Ready>, mut results: Vec<Held>) -> Result<(), Fault> {
         let outputs = results.split_off(ready.results);
         let mut registers = Vec::with_capacity(ready.changed.len());
@@ -107,14 +106,14 @@ impl Machine {
         Ok(())
     }
 
-    /// The end of a window among `ticks` ticks, of which that many are `given`.
+    /// Searches `ticks` ticks for the end of a window. Only the first `given` ticks have inputs.
     fn search(&mut self, ticks: usize, given: usize) -> Result<Option<usize>, Fault> {
         let ready = self.ready(ticks, 1, true)?;
         let results = self.run(&ready, given)?;
         Ok(ready.ends(&results)?.first().copied().flatten().filter(|end| *end <= given))
     }
 
-    /// Runs a routine, for whose first ticks inputs were `given`.
+    /// Runs a routine. Inputs were set for its first `given` ticks.
     fn run(&mut self, ready: &Ready, given: usize) -> Result<Vec<Held>, Fault> {
         let mut args = Vec::with_capacity(ready.sources.len());
         for source in &ready.sources {
@@ -182,7 +181,7 @@ impl Machine {
         })
     }
 
-    /// An input that was set for a window of that length; else it is absent.
+    /// The elements of an input, if it was set for a window of `ticks` ticks. Otherwise the input is absent.
     fn column(&self, input: usize, ticks: usize) -> Option<&Data> {
         let len = ticks * self.plan.inputs[input].1.shape.len();
         self.inputs[input].as_ref().filter(|column| column.len() == len)
@@ -193,7 +192,7 @@ impl Machine {
             self.registers.iter().zip(&self.starts).map(|(now, start)| now.is_some() || start.is_some());
         let key = Key { ticks, count, set: set.collect(), searches };
         if let Some(at) = self.ready.iter().position(|(k, _)| *k == key) {
-            // What came last stands last.
+            // The routine that was used last is the last one.
             let found = self.ready.remove(at);
             let ready = Arc::clone(&found.1);
             self.ready.push(found);
@@ -219,10 +218,10 @@ impl Machine {
         ready
     }
 
-    /// An output at a tick of the windows that ran last; none if it is absent.
+    /// An output at tick `t` of the last call; `None` if it is absent.
     ///
     /// # Errors
-    /// If it cannot be copied from the device.
+    /// The output cannot be copied from the device.
     pub fn output(&mut self, output: usize, t: usize) -> Result<Option<Value>, Failure> {
         let Some(ready) = self.ran.clone() else { return Ok(None) };
         let (window, t) = if ready.count > 1 { (t / ready.ticks, t % ready.ticks) } else { (0, t) };
@@ -241,7 +240,7 @@ impl Machine {
         self.cell(at, row(stacked), &ty).map(Some)
     }
 
-    /// One row of an output of the windows that ran last.
+    /// One row of an output of the last call.
     fn cell(&mut self, at: usize, row: usize, ty: &Type) -> Result<Value, Failure> {
         if self.copied[at].is_none() {
             self.copied[at] = Some(self.outputs[at].to_host()?);
@@ -289,8 +288,8 @@ impl Running for Machine {
         Ok(ticks - self.plan.ahead() as usize)
     }
 
-    /// They run in one call. Not where a window ends elsewhere, or leaves a register unset, which the next one would
-    /// have to know.
+    /// Runs the windows in one call. Declines if a window ends at another tick, or unsets a register: the next window
+    /// would then need another routine.
     fn windows(&mut self, ticks: usize, count: usize) -> Result<bool, Fault> {
         if count > 1 && !self.ready(ticks, 1, false)?.repeats {
             return Ok(false);
@@ -304,17 +303,17 @@ impl Running for Machine {
         Ok(true)
     }
 
-    /// Whether it computes less than a call of a device costs, or not much more.
+    /// Whether the operations of a window take about as long as a call of a device, or less.
     fn is_small(&self, ticks: usize) -> bool {
         self.work * ticks as f64 <= SMALL
     }
 
-    /// No tick depends on those after it. So a search continues after the inputs to the next power of two, and there
-    /// are few routines for all searches. It leaves nothing to abandon.
+    /// No tick depends on later ticks. So a search runs past the inputs, up to the next power of two, and few routines
+    /// serve all searches. A search changes no register, so there is nothing to abandon.
     fn find(&mut self, ticks: usize) -> Result<Option<usize>, Fault> {
         let round = ticks.next_power_of_two().max(LEAST);
         match self.search(round, ticks) {
-            // The ticks after the inputs may be suspect.
+            // An operator may fail at a tick without inputs. Try again without these ticks.
             Err(Fault::Suspect) if round > ticks => self.search(ticks, ticks),
             found => found,
         }
@@ -332,7 +331,8 @@ impl Running for Machine {
         self.registers[register].as_ref().or(self.starts[register].as_ref()).cloned()
     }
 
-    /// A routine that reads a register does not ask whether it is set, if it is read as a constant where it is not.
+    /// A register with a constant start value counts as set only if its value differs from that constant, since
+    /// routines do not record whether it was set.
     fn is_set(&self, register: usize) -> Result<bool, Diagnostic> {
         Ok(match (&self.registers[register], &self.starts[register]) {
             (Some(value), Some(start)) => !value.to_host()?.same(&start.to_host()?),
@@ -344,7 +344,7 @@ impl Running for Machine {
         self.registers[register] = None;
     }
 
-    /// A buffer is of the same backend and device.
+    /// A value on a device is a buffer of this backend and device.
     fn set_register(&mut self, register: usize, value: &Held) -> Result<(), Diagnostic> {
         let precision = self.plan.precision;
         self.registers[register] = Some(match value {
@@ -360,7 +360,7 @@ impl Running for Machine {
     }
 }
 
-/// For each register, the constant that it is read as where it is not set, if that is the same everywhere.
+/// For each register, the constant that is read while the register is not set, if all readers have the same one.
 pub(crate) fn starts(plan: &Plan) -> Vec<Option<Value>> {
     let start = |(start, register): (&Start, &Register)| {
         let value = start.value(plan).filter(|_| register.kind != Kind::Local)?;
@@ -369,12 +369,12 @@ pub(crate) fn starts(plan: &Plan) -> Vec<Option<Value>> {
     plan.starts().iter().zip(plan.registers.iter()).map(start).collect()
 }
 
-/// The type of that many values of that type, if there are several.
+/// The type of `count` values of type `ty`, stacked if there are several.
 fn in_all(ty: &Type, count: usize) -> Type {
     if count > 1 { stacked(ty, count) } else { ty.clone() }
 }
 
-/// On the device, if the backend has one.
+/// The value on the device, if the backend has one.
 fn uploaded(backend: &dyn Backend, held: Held) -> Result<Held, Failure> {
     match held {
         Held::Host(value) if !backend.is_host() => Ok(Held::Device(backend.upload(&value)?)),
@@ -382,7 +382,7 @@ fn uploaded(backend: &dyn Backend, held: Held) -> Result<Held, Failure> {
     }
 }
 
-/// `len` elements from `from` on.
+/// The `len` elements that start at `from`.
 fn slice(data: &Data, from: usize, len: usize) -> Data {
     match data {
         Data::Bool(v) => Data::Bool(v[from..from + len].to_vec()),
@@ -392,7 +392,7 @@ fn slice(data: &Data, from: usize, len: usize) -> Data {
     }
 }
 
-/// Puts elements at `at`; those of another type are left out, which types rule out (P2).
+/// Puts elements at `at`. Elements of another type are ignored; P2 excludes them.
 fn put(data: &mut Data, at: usize, elements: &Data) {
     match (data, elements) {
         (Data::Bool(v), Data::Bool(x)) => v[at..at + x.len()].copy_from_slice(x),
@@ -403,7 +403,7 @@ fn put(data: &mut Data, at: usize, elements: &Data) {
     }
 }
 
-/// How much of the host's memory windows take if nothing is forgotten before their end.
+/// The host memory of windows in which every value is kept until the end.
 pub(crate) fn footprint(plan: &Plan, backend: &dyn Backend) -> Footprint {
     if !backend.about().is_on_host() {
         return Footprint::default();
