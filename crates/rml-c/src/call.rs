@@ -97,7 +97,9 @@ impl Function<'_> {
             [(_, Elements::At(base))] if base.is_variable => {
                 return Operand::alike(base.name.clone(), dtype, shape);
             }
-            [(_, Elements::At(base))] if is_fit || self.is_copy_vain(&source[0].access, want) => {
+            [(_, Elements::At(base))]
+                if base.around.is_none() && (is_fit || self.is_copy_vain(&source[0].access, want)) =>
+            {
                 let access = &source[0].access;
                 let base = base.after(access.offset);
                 let own = operand.dims.iter().zip(&access.strides);

@@ -6,11 +6,13 @@ use rml_plan::Reg;
 use crate::function::{Function, Places};
 use crate::loops::Base;
 use crate::scope::{DONE, Scope};
-use crate::store::Arrays;
 
 /// The size of a checkpoint in bytes: its header and the states.
 pub(crate) fn bytes(scope: &Scope<'_>) -> u64 {
-    8 + scope.memory(&Arrays::default()).state
+    let one = |(id, flagged): (Reg, bool)| {
+        scope.plan.registers[id].ty.bytes(scope.plan.precision) + u64::from(flagged)
+    };
+    8 + kept(scope).into_iter().map(one).sum::<u64>()
 }
 
 /// A hash (FNV-1a) of the names, types and shapes of the states in a checkpoint.
@@ -41,11 +43,15 @@ pub(crate) fn functions(scope: &Scope<'_>) -> String {
     load.lines.line("return false;");
     load.lines.close();
     for (id, flagged) in kept(scope) {
-        let place = scope.state(id);
         let ty = &scope.plan.registers[id].ty;
         let (bits, value, size) = coded(scope, ty);
-        each(&mut save, (&place, ty), &|x| format!("bytes = {put}(bytes, {}, {size});", bits(x)));
-        each(&mut load, (&place, ty), &|x| format!("{x} = {};", value(&format!("{get}(&bytes, {size})"))));
+        each(&mut save, (&scope.kept(id), ty), &|x| format!("bytes = {put}(bytes, {}, {size});", bits(x)));
+        if scope.rings[id].is_some() {
+            load.lines.line(format!("state->{}_at = 0;", scope.registers[id].name));
+        }
+        each(&mut load, (&scope.state(id), ty), &|x| {
+            format!("{x} = {};", value(&format!("{get}(&bytes, {size})")))
+        });
         if flagged {
             let flag = format!("state->{}_set", scope.registers[id].name);
             save.lines.line(format!("bytes = {put}(bytes, {flag}, 1);"));

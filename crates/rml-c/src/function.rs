@@ -168,6 +168,9 @@ impl<'a> Function<'a> {
             let unless: Vec<String> = write.unless.iter().map(|end| self.truth(end)).collect();
             let guards: Vec<String> = write.when.iter().map(|guard| self.holds(guard)).collect();
             let register = self.scope.reg(write.register);
+            if self.scope.rings[register].is_some() {
+                continue; // it has its value, and its position moves when the call is done
+            }
             let outer: Vec<&str> = match unless.is_empty() {
                 true => there.iter().chain(&guards).map(String::as_str).collect(),
                 false => there.iter().map(String::as_str).collect(),

@@ -1,10 +1,11 @@
 //! The header file.
 
 use rml_ir::{Positions, Type};
-use rml_plan::{Ends, Kind, Output};
+use rml_plan::{Ends, Kind, Output, Reg};
 
 use crate::lines::Lines;
 use crate::operand::c_type;
+use crate::rings::Ring;
 use crate::scope::Scope;
 use crate::store::{Arrays, DTYPES, Memory, array_name};
 use crate::{Options, checkpoint};
@@ -98,12 +99,33 @@ fn field(scope: &Scope<'_>, name: &str, of: &str, ty: &Type) -> String {
     format!("    {} {name}{len};{says}", c_type(ty.dtype, scope.plan.precision))
 }
 
+/// The fields of a register that slides.
+fn ring_fields(
+    scope: &Scope<'_>,
+    (id, ring): (Reg, &Ring),
+    (state, work): (&mut Vec<String>, &mut Vec<String>),
+) {
+    let (name, register) = (&scope.registers[id].name, &scope.plan.registers[id]);
+    let of = if let Kind::State { key, .. } = &register.kind { key } else { name.as_str() };
+    let ty = c_type(register.ty.dtype, scope.plan.precision);
+    let shape = &register.ty.shape;
+    state.push(format!("    {ty} {name}[{}]; /* {of}: {shape}, from the position below on */", ring.room));
+    state.push(format!("    int32_t {name}_at;"));
+    if ring.is_guarded() {
+        work.push(format!("    int32_t {name}_at[{}];", scope.cycles + 1));
+    }
+}
+
 fn structs(scope: &Scope<'_>, arrays: &Arrays, lines: &mut Lines) {
     let precision = scope.plan.precision;
     let field = |name: &str, of: &str, ty: &Type| field(scope, name, of, ty);
     let (mut state, mut work) = (Vec::new(), Vec::new());
     for (id, r) in scope.registers.iter_enumerated().filter(|(_, r)| !r.fixed) {
         let register = &scope.plan.registers[id];
+        if let Some(ring) = &scope.rings[id] {
+            ring_fields(scope, (id, ring), (&mut state, &mut work));
+            continue;
+        }
         let add = |to: &mut Vec<String>, name: &str| {
             let of = if let Kind::State { key, .. } = &register.kind { key } else { name };
             to.push(field(name, of, &register.ty));

@@ -30,6 +30,7 @@ mod picked;
 mod prelude;
 mod products;
 mod registers;
+mod rings;
 mod run;
 mod scalars;
 mod scope;

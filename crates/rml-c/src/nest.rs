@@ -57,6 +57,10 @@ impl Dialect for Function<'_> {
 impl Function<'_> {
     /// Executes a stage at a tick, under its conditions.
     pub(crate) fn stage(&mut self, stage: &Stage) {
+        self.move_rings(stage);
+        if self.scope.is_moved(stage) {
+            return;
+        }
         let ahead = stage.fills().map(|slot| self.scope.program.slots[slot].ahead()).max().unwrap_or(0);
         let condition = self.condition(stage.at, &stage.when, ahead);
         if condition.as_deref() == Some("false") {
@@ -67,7 +71,7 @@ impl Function<'_> {
         let inner = self.aside(|f| match &stage.work {
             Work::Nest(nest) => {
                 let store = |f: &Self, access: &Access| {
-                    let is_needed = f.scope.layout.spans[access.slot].is_some();
+                    let is_needed = f.scope.is_stored(access.slot);
                     is_needed.then(|| f.scope.slot(access.slot, f.ticks.now))
                 };
                 let stores: Vec<_> = nest.stores.iter().map(|(access, _)| store(f, access)).collect();
@@ -264,8 +268,10 @@ impl Function<'_> {
     pub(crate) fn pointer(&mut self, name: &str, is_apart: bool, source: &mut Source, place: &mut Place) {
         let is_alike = source.iter().all(|v| v.access.strides == source[0].access.strides);
         let address = |(variant, (_, elements)): (&rml_nest::Variant, &(String, Elements))| match elements {
-            Elements::At(base) => Some(base.pointer(&variant.access.offset.to_string())),
-            Elements::Same(_) | Elements::Counted => None,
+            Elements::At(base) if base.around.is_none() => {
+                Some(base.pointer(&variant.access.offset.to_string()))
+            }
+            Elements::At(_) | Elements::Same(_) | Elements::Counted => None,
         };
         let all: Option<Vec<String>> = source.iter().zip(&*place).map(address).collect();
         let Some(all) = all.filter(|all| is_alike && all.len() > 1) else { return };
@@ -313,6 +319,9 @@ impl Function<'_> {
         for matrix in turnable(nest) {
             let Some(source) = nest.body[matrix.val].source() else { continue };
             let Some([(_, Elements::At(base))]) = places[matrix.val].as_deref() else { continue };
+            if base.around.is_some() {
+                continue;
+            }
             let access = source[0].access.clone();
             let [rows, columns, stride] = matrix.size;
             let is_register = matches!(self.scope.program.slots[access.slot].home, Home::Register { .. });

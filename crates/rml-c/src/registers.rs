@@ -24,7 +24,7 @@ pub(crate) struct Register {
 }
 
 /// Suffixes that turn the name of a register into the names of its additional fields.
-const BESIDE: &[&str] = &["_set", "_done", "_done_set"];
+const BESIDE: &[&str] = &["_set", "_done", "_done_set", "_at"];
 
 /// All registers of a plan, with names that other fields of the work do not have.
 pub(crate) fn registers(plan: &Plan, arrays: &[&str]) -> IndexVec<Reg, Register> {

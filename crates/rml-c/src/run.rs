@@ -25,6 +25,9 @@ pub(crate) fn start(scope: &Scope<'_>, starts: &Starts) -> String {
         if r.flagged {
             f.lines.line(format!("state->{}_set = {};", r.name, starts.0[id].is_some()));
         }
+        if scope.rings[id].is_some() {
+            f.lines.line(format!("state->{}_at = 0;", r.name));
+        }
     }
     let head = format!("void {0}_start({0}_state *state)", scope.name);
     f.written(&head, &["(void)state;"]).text(scope, &Places::nowhere()).0
@@ -46,6 +49,7 @@ pub(crate) fn run(scope: &Scope<'_>, nodes: &[usize]) -> Written {
             }
         }
     }
+    f.begin_rings();
     for i in nodes.iter().copied() {
         f.lines.line(format!("code = {};", call(scope, i)));
         if searched && i == 0 {
@@ -183,13 +187,15 @@ fn commits(f: &mut Function<'_>) {
         f.lines.close();
     });
     f.enclose(lines, None);
+    f.commit_rings();
 }
 
 /// Copies registers that commits both read and write, since all commits read the values from before the commits.
 fn keep(f: &mut Function<'_>) {
     let scope = f.scope;
     let commits = &scope.program.commits;
-    let written: BTreeSet<Reg> = commits.iter().map(|write| scope.reg(write.register)).collect();
+    let written = commits.iter().map(|write| scope.reg(write.register));
+    let written: BTreeSet<Reg> = written.filter(|id| scope.rings[*id].is_none()).collect();
     let is_register = |slot| matches!(scope.program.slots[slot].home, Home::Register { .. });
     let read = commits
         .iter()

@@ -15,6 +15,7 @@ use crate::loops::{Base, Elements};
 use crate::names::{Names, field};
 use crate::operand::literals;
 use crate::registers::{Register, registers};
+use crate::rings::{Ring, guarded, rings};
 use crate::store::{Arrays, DTYPES, Memory, array_name};
 use crate::{Options, Scalars};
 
@@ -30,6 +31,8 @@ pub(crate) struct Scope<'a> {
     /// The slots in C: pointers, or constants.
     pub(crate) slots: IndexVec<Slot, String>,
     pub(crate) registers: IndexVec<Reg, Register>,
+    /// The registers that slide.
+    pub(crate) rings: IndexVec<Reg, Option<Ring>>,
     /// The registers that the plan transposes.
     pub(crate) transposed: BTreeSet<Reg>,
     /// The names of values in the source.
@@ -66,8 +69,17 @@ impl<'a> Scope<'a> {
         let mut program = rml_nest::fuse(&rml_nest::lower(&started(plan)));
         program.nodes = nodes(&program, options.cycles);
         let starts: Vec<_> = plan.starts().iter().map(|start| start.value(plan).cloned()).collect();
-        let layout = Layout::new(&program, options.cycles, &starts);
-        // Different names have different fields; a plan may have the same output twice.
+        let mut layout = Layout::new(&program, options.cycles, &starts);
+        let rings = rings(&program, plan, &layout, options.cycles);
+        let slides = || rings.iter().flatten().map(|ring| &ring.slide);
+        slides().flat_map(|slide| slide.before.iter().chain([&slide.after])).for_each(|slot| {
+            layout.spans[*slot] = None;
+        });
+        let mut registers = registers(plan, &DTYPES.map(array_name));
+        for (id, _) in rings.iter_enumerated().filter(|(_, ring)| ring.is_some()) {
+            registers[id].looped = false;
+        }
+        // Names that differ have fields that differ; a plan may give one output twice.
         let mut names = Names::default();
         let inputs = plan.inputs.iter().map(|(name, _)| names.fresh(field(name), &[])).collect();
         let mut names = Names::default();
@@ -87,7 +99,8 @@ impl<'a> Scope<'a> {
             name: options.name.clone(),
             cycles: options.cycles,
             slots,
-            registers: registers(plan, &DTYPES.map(array_name)),
+            registers,
+            rings,
             transposed: transposed(plan),
             names: plan.tapes.iter().filter_map(|tape| tape.name.clone()).collect(),
             numbers,
@@ -161,6 +174,9 @@ impl<'a> Scope<'a> {
     pub(crate) fn elements(&self, access: &Access, ticks: Ticks) -> Elements {
         let slot = access.slot;
         let data = &self.program.slots[slot];
+        if let Some(base) = self.in_ring(slot, &self.tick(access.tick, ticks)) {
+            return Elements::At(base);
+        }
         match &data.home {
             Home::Const(value) => self.constant(slot, value),
             Home::Register { .. } | Home::Input | Home::Tick { .. } if data.ty.shape.is_empty() => {
@@ -177,10 +193,13 @@ impl<'a> Scope<'a> {
 
     /// The value of a slot that is filled at a tick.
     pub(crate) fn slot(&self, slot: Slot, tick: &str) -> Base {
+        if let Some(base) = self.in_ring(slot, tick) {
+            return base;
+        }
         let width = self.program.slots[slot].ty.shape.len();
         let first = if self.layout.one[slot] { String::new() } else { crate::operand::times(tick, width) };
         let first = if first == "0" { String::new() } else { first };
-        Base { name: self.slots[slot].clone(), first, is_variable: false }
+        Base { first, ..Base::array(self.slots[slot].clone()) }
     }
 
     fn tick(&self, tick: Tick, ticks: Ticks) -> String {
@@ -242,6 +261,11 @@ impl<'a> Scope<'a> {
             if r.fixed {
                 continue;
             }
+            if let Some(ring) = &self.rings[id] {
+                let size = self.plan.registers[id].ty.dtype.size(precision);
+                memory.state += (ring.room * size + POSITION) as u64;
+                continue;
+            }
             if !r.local {
                 memory.state += bytes;
             }
@@ -249,9 +273,13 @@ impl<'a> Scope<'a> {
                 memory.work += bytes * if self.plan.ahead() > 0 { 2 } else { 1 };
             }
         }
+        memory.work += (guarded(self).count() * (self.cycles + 1) * POSITION) as u64;
         memory
     }
 }
+
+/// The bytes of a position in a ring.
+const POSITION: usize = 4;
 
 /// The same plan, with registers counted as set if all readers see the same constant as their start value: C stores
 /// this value at the start.
@@ -284,7 +312,7 @@ fn transposed(plan: &Plan) -> BTreeSet<Reg> {
 
 /// A field: an array, or a variable if it has one element.
 pub(crate) fn base(field: String, shape: &Shape) -> Base {
-    Base { name: field, first: String::new(), is_variable: shape.is_scalar() }
+    Base { is_variable: shape.is_scalar(), ..Base::array(field) }
 }
 
 /// The literal of all elements if they are equal; an arbitrary one if there are none.

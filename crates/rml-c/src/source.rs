@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use rml_base::EntityId;
 use rml_ir::Value;
 use rml_nest::{Ends, Home, Node, Order, Slot, Stage};
+use rml_plan::Reg;
 
 use crate::function::{Function, Places, Written, declare_tick, num};
 use crate::header::comment;
@@ -224,7 +225,8 @@ fn loop_writes(f: &mut Function<'_>, node: &Node) {
     if ahead > 0 && !node.writes.is_empty() {
         f.lines.open("if (t == done - 1)");
         let registers: BTreeSet<_> = node.writes.iter().map(|write| f.scope.reg(write.register)).collect();
-        for register in registers.into_iter().filter(|register| !f.scope.registers[*register].local) {
+        let is_copied = |id: &Reg| f.scope.registers[*id].looped && !f.scope.registers[*id].local;
+        for register in registers.into_iter().filter(is_copied) {
             let (from, to) = (f.scope.register(register, ""), f.scope.register(register, "_done"));
             let n = f.scope.plan.registers[register].ty.shape.len();
             f.copy(&crate::loops::Elements::At(from), &to, n);

@@ -9,6 +9,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::path::Path;
 
 use libloading::Library;
+use rml_ir::DType;
 use rml_ir::op::{Binary, Number, Unary};
 
 /// The struct `window` of the C code.
@@ -135,6 +136,17 @@ impl<T> Elements<T> {
 
     fn check(self, at: usize, len: usize) {
         assert!(at.checked_add(len).is_some_and(|end| end <= self.len), "elements are in memory");
+    }
+}
+
+impl<N: Copy> Memory<N> {
+    /// Copies elements of a type to another place.
+    pub(crate) fn copy(&mut self, dtype: DType, from: usize, to: usize, len: usize) {
+        match dtype {
+            DType::Num => self.nums.copy_within(from..from + len, to),
+            DType::Int => self.ints.copy_within(from..from + len, to),
+            DType::Bool => self.bools.copy_within(from..from + len, to),
+        }
     }
 }
 

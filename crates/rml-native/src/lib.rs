@@ -34,7 +34,7 @@ mod run;
 
 pub use auto::Auto;
 use ffi::Code;
-use layout::Layout;
+use layout::{Layout, Sliding};
 use parts::{Limits, Shared, Sharing};
 
 /// Runs plans as machine code.
@@ -78,8 +78,8 @@ impl Native {
 
     /// Whether `threads` threads would share some of the work of a compiled plan, given enough of it.
     pub fn shares(&self, plan: &Plan, threads: usize) -> bool {
-        let Ok((program, starts)) = nests(plan) else { return false };
-        let (_, shared, _) = shared(&program, &starts, (threads, self.limits));
+        let Ok(nests) = nests(plan) else { return false };
+        let (_, shared, _) = shared(&nests, (threads, self.limits));
         !shared.nodes.iter().all(Sharing::is_alone)
     }
 
@@ -88,9 +88,9 @@ impl Native {
     /// # Errors
     /// Why the embedded executor runs it.
     pub fn text(plan: &Plan) -> Result<String, &'static str> {
-        let (program, starts) = nests(plan)?;
-        let (layout, shared, _) = shared(&program, &starts, (1, Limits::USUAL));
-        Ok(print::print(&program, &layout, &shared))
+        let nests = nests(plan)?;
+        let (layout, shared, _) = shared(&nests, (1, Limits::USUAL));
+        Ok(print::print(&nests.program, &layout, &shared))
     }
 }
 
@@ -151,23 +151,30 @@ enum Why {
     Failed(String),
 }
 
-/// The nests of a plan, ready to be printed, and the start values of its registers.
-fn nests(plan: &Plan) -> Result<(Program, Vec<Option<Value>>), &'static str> {
+/// The nests of a plan, ready to be printed, the start values of its registers, and those that slide.
+struct Nests {
+    program: Program,
+    starts: Vec<Option<Value>>,
+    slides: Vec<Sliding>,
+}
+
+fn nests(plan: &Plan) -> Result<Nests, &'static str> {
     let program = rml_nest::lower(plan);
     if let Some(why) = prepare::refusal(&program) {
         return Err(why);
     }
     let starts = prepare::starts(plan);
-    Ok((prepare::simplified(rml_nest::fuse(&program), &starts), starts))
+    let mut program = prepare::simplified(rml_nest::fuse(&program), &starts);
+    let slides = layout::slid(&mut program, plan);
+    Ok(Nests { program, starts, slides })
 }
 
 /// The layout of a program in memory, how threads share its work, and its calls.
 fn shared(
-    program: &Program,
-    starts: &[Option<Value>],
+    Nests { program, starts, slides }: &Nests,
     (threads, limits): (usize, Limits),
 ) -> (Layout, Shared, Vec<run::Ready>) {
-    let layout = Layout::new(program, starts, threads);
+    let layout = Layout::new(program, slides.clone(), starts, threads);
     let ready = |(node, stage): (usize, usize)| {
         let own = (&program.nodes[node], &program.nodes[node].stages[stage]);
         let (node, Stage { work: Work::Call(call), when, .. }) = own else {
@@ -204,8 +211,9 @@ impl Module {
     fn new(plan: &Arc<Plan>, (native, threads): (&Native, usize), stop: &AtomicBool) -> Result<Module, Why> {
         let threads = threads.clamp(1, MOST);
         let plan = &*rml_plan::pack(Arc::clone(plan));
-        let (program, starts) = nests(plan).map_err(|_| Why::Embedded)?;
-        let (layout, shared, calls) = shared(&program, &starts, (threads, native.limits));
+        let nests = nests(plan).map_err(|_| Why::Embedded)?;
+        let (layout, shared, calls) = shared(&nests, (threads, native.limits));
+        let Nests { program, starts, .. } = nests;
         let text = print::print(&program, &layout, &shared);
         let (path, folder) = compile::library(&text, native.compiler, native.programs.as_deref(), stop)
             .map_err(Why::Failed)?;

@@ -140,7 +140,8 @@ impl Shared {
                     Work::Nest(nest) => nest_rows(nest),
                     Work::Call(_) => calls[&(k, s)].divided(),
                 };
-                found.map(|divided| placed(divided, stage, layout))
+                let moves = |slot| matches!(layout.rooms[slot], Room::Slides(_));
+                found.filter(|_| !stage.fills().any(moves)).map(|divided| placed(divided, stage, layout))
             };
             stages.map(|stage| if is_shared { own(stage) } else { None }).collect()
         };
@@ -238,7 +239,11 @@ pub(crate) fn part(n: usize, parts: usize, i: usize) -> std::ops::Range<usize> {
 fn placed(mut divided: Divided, stage: &Stage, layout: &Layout) -> Divided {
     let conds = stage.when.iter().map(|guard| Touch { slot: guard.cond.slot, rows: None, writes: false });
     divided.touches.extend(conds);
-    divided.touches.iter_mut().for_each(|touch| touch.slot = layout.place(touch.slot));
+    for touch in &mut divided.touches {
+        // Rows of a register that slides are others at each tick.
+        touch.rows = touch.rows.filter(|_| !matches!(layout.rooms[touch.slot], Room::Slides(_)));
+        touch.slot = layout.place(touch.slot);
+    }
     divided
 }
 

@@ -67,6 +67,7 @@ mod lower;
 mod parse;
 mod print;
 pub mod rooms;
+mod slides;
 mod symbolic;
 mod verify;
 
@@ -76,6 +77,7 @@ pub use fuse::fuse;
 pub use lower::lower;
 pub use parse::parse;
 pub use print::print;
+pub use slides::{Slide, slides};
 pub use symbolic::{Extent, Mismatch, check};
 pub use verify::{dtypes, verify};
 

@@ -143,6 +143,7 @@ impl<N: Number> Machine<N> {
     /// # Errors
     /// The window fits neither as a whole nor in segments.
     pub fn ask(&mut self, ticks: usize) -> Result<(), TooLong> {
+        self.turn(ticks);
         let (used, limit) = (memory::used(), memory::limit());
         let available = limit.saturating_sub(used);
         let all = (&*self.code, &self.placement, Team::own(self.team.as_deref()));

@@ -272,6 +272,11 @@ impl Code {
         self.starts.len()
     }
 
+    /// Whether a loop writes a register.
+    pub(super) fn is_put(&self, register: usize) -> bool {
+        self.passes.iter().flat_map(|pass| &pass.puts).any(|put| put.register == register)
+    }
+
     pub(super) fn slot(&self, slot: Slot) -> &SlotData {
         &self.slots[slot.0]
     }

@@ -86,12 +86,17 @@ pub struct Machine<N: Number> {
     placement: Placement,
     bound: Bound,
     arena: Arena<N>,
+    /// The code that does not run now, if there is one for windows of one tick alone; and whether that runs now.
+    other: Option<Box<Ready>>,
+    is_single: bool,
     /// Which registers are set.
     set: Vec<bool>,
     /// Which registers were set at the start of the window.
     before: Vec<bool>,
     /// For the registers that ticks ahead write (`Code::done`): whether each is set after the last finished tick.
     done: Vec<bool>,
+    /// For each register that slides: whether it did so in the window that ran last.
+    moved: Vec<bool>,
     /// If the plan waits: the progress of the block.
     reached: Reached,
     /// How many ticks of the window that ran last are done.
@@ -140,7 +145,7 @@ impl<N: Number> Machine<N> {
     /// # Errors
     /// There is no memory for a window of one tick.
     pub fn ready(ready: &Ready) -> Result<Self, Shortage> {
-        let Ready { plan, code, placement, team } = ready.clone();
+        let Ready { plan, code, placement, team, single } = ready.clone();
         let set = vec![false; plan.registers.len()];
         let mut machine = Self {
             packs: code.packs.iter().map(|_| Layout::new()).collect(),
@@ -150,6 +155,9 @@ impl<N: Number> Machine<N> {
             arena: Arena::new(),
             before: set.clone(),
             done: set.clone(),
+            moved: set.clone(),
+            other: single.map(|single| Box::new(Ready::clone(&single))),
+            is_single: false,
             reached: Reached::default(),
             finished: 0,
             is_behind: false,
@@ -162,19 +170,42 @@ impl<N: Number> Machine<N> {
         };
         let shortest = 1 + machine.code.ahead;
         memory::ask(machine.footprint().at(shortest))?;
-        machine.bind(shortest);
-        for (k, value) in machine.plan.consts.iter().enumerate() {
-            machine.arena.set(value.dtype(), machine.bound.base(code::Slot(k)), value);
+        machine.load(shortest);
+        Ok(machine)
+    }
+
+    /// Binds the code for windows of so many ticks, with constants, and registers as they start.
+    fn load(&mut self, ticks: usize) {
+        self.bind_here(ticks);
+        for (k, value) in self.plan.consts.iter().enumerate() {
+            self.arena.set(value.dtype(), self.bound.base(code::Slot(k)), value);
         }
-        for (register, start) in machine.code.starts.iter().enumerate() {
+        for (register, start) in self.code.starts.iter().enumerate() {
             if let Some(start) = start {
-                let slot = machine.code.register(register);
-                let (to, from) = (machine.bound.base(slot), machine.bound.base(*start));
-                let data = machine.code.slot(slot);
-                machine.arena.copy(data.dtype, to, from, data.width);
+                let slot = self.code.register(register);
+                let (to, from) = (self.bound.base(slot), self.bound.base(*start));
+                let data = self.code.slot(slot);
+                self.arena.copy(data.dtype, to, from, data.width);
             }
         }
-        Ok(machine)
+    }
+
+    /// Goes over to the code for windows of so many ticks, if it is not the one that runs.
+    fn turn(&mut self, ticks: usize) {
+        if self.is_single == (ticks == 1) || self.probe.is_some() {
+            return;
+        }
+        let Some(mut other) = self.other.take() else { return };
+        self.settle();
+        let lifted = Lifted::all(&self.code, &self.bound, &self.arena);
+        std::mem::swap(&mut self.code, &mut other.code);
+        std::mem::swap(&mut self.placement, &mut other.placement);
+        std::mem::swap(&mut self.team, &mut other.team);
+        (self.other, self.is_single) = (Some(other), !self.is_single);
+        (self.bound, self.arena, self.fit) = (Bound::default(), Arena::new(), Fit::default());
+        self.packs = self.code.packs.iter().map(|_| Layout::new()).collect();
+        self.load(ticks);
+        lifted.put(&self.code, &self.bound, &mut self.arena);
     }
 
     /// How much memory windows take.
@@ -188,31 +219,40 @@ impl<N: Number> Machine<N> {
             return;
         }
         let mut moves = Vec::new();
-        self.bound.slide(&self.code, &mut moves);
+        let moved = (self.finished, &*self.moved);
+        self.bound.slide(&self.code, moved, &mut moves);
         for (slot, from, to) in moves {
             let data = self.code.slot(slot);
             self.arena.copy(data.dtype, to, from, data.width);
         }
         if let Some(team) = &mut self.team {
-            team.slide();
+            team.slide(moved);
         }
         let mut packs = Packs::Own(&mut self.packs);
         self.code.moving.iter().for_each(|moving| packs.change(&self.code, moving.slot));
     }
 
-    /// Notes that a window is done: registers that slide have new values.
-    fn slid(&mut self) {
-        self.code.sliding.iter().for_each(|register| self.set[*register] = true);
+    /// Notes that some ticks of a window are done: registers that slide have new values.
+    fn slid(&mut self, done: usize) {
+        let moved = self.code.sliding.iter().filter(|register| done > 0 && self.moved[**register]);
+        moved.for_each(|register| self.set[*register] = true);
+        self.finished = done;
         self.is_behind = !self.code.sliding.is_empty();
     }
 
     /// Where a register is stored.
     fn place_of(&self, register: usize) -> usize {
         let slot = self.code.register(register);
-        self.bound.at(&self.code, slot, if self.is_behind { self.bound.ticks } else { 0 })
+        let is_behind = self.is_behind && self.moved[register];
+        self.bound.at(&self.code, slot, if is_behind { self.finished } else { 0 })
     }
 
     fn bind(&mut self, ticks: usize) {
+        self.turn(ticks);
+        self.bind_here(ticks);
+    }
+
+    fn bind_here(&mut self, ticks: usize) {
         self.settle();
         if let Some((segments, size)) = self.fit.cut(ticks) {
             if self.bound.ticks != ticks || self.bound.cut != Some((size, segments.is_stored())) {
@@ -223,9 +263,9 @@ impl<N: Number> Machine<N> {
         if self.bound.ticks == ticks && self.bound.cut.is_none() {
             return;
         }
-        let lifted = Lifted::of(&self.code, &self.bound, &self.arena);
-        self.arena.reserve(self.placement.sizes.map(|size| size.at(ticks)));
         let done = self.search.done();
+        let lifted = Lifted::of(&self.code, &self.bound, &self.arena, done);
+        self.arena.reserve(self.placement.sizes.map(|size| size.at(ticks)));
         if done > 0 {
             self.bound.relocate(&self.code, &self.placement, &mut self.arena, (ticks, done));
         }
@@ -261,9 +301,11 @@ impl<N: Number> Machine<N> {
         let is_found = self.search == Search::Found(ticks);
         if !is_found {
             self.abandon();
-            self.begin();
         }
         self.bind(ticks);
+        if !is_found {
+            self.begin();
+        }
         if let Some(team) = &self.team {
             team.wake();
         }
@@ -294,8 +336,7 @@ impl<N: Number> Machine<N> {
         if let Some(probe) = &mut self.probe {
             probe.end();
         }
-        self.slid();
-        self.finished = done;
+        self.slid(done);
         Ok(done)
     }
 
@@ -314,8 +355,7 @@ impl<N: Number> Machine<N> {
             self.undo();
             return Some(Err(Suspect));
         }
-        self.slid();
-        self.finished = 1;
+        self.slid(1);
         Some(Ok(1))
     }
 
@@ -340,6 +380,7 @@ impl<N: Number> Machine<N> {
             arena: &mut self.arena,
             set: &mut self.set,
             done: &mut self.done,
+            moved: &mut self.moved,
             reached: &mut self.reached,
             precision: self.plan.precision,
             packs: Packs::Own(&mut self.packs),
@@ -354,6 +395,9 @@ impl<N: Number> Machine<N> {
             probe.begin();
         }
         self.before.copy_from_slice(&self.set);
+        for register in &self.code.sliding {
+            self.moved[*register] = !self.code.is_put(*register);
+        }
         for (i, register) in self.plan.registers.iter().enumerate() {
             if register.kind == Kind::Local {
                 self.set[i] = false;

@@ -6,9 +6,9 @@ use rml_plan::Plan;
 
 use super::listed::Listed;
 use super::place::Placement;
-use super::stages::compiled;
+use super::stages::{compiled, compiled_with};
 use super::threads::{Limits, Team};
-use super::{CHECKED, check};
+use super::{CHECKED, check, slides};
 
 /// A plan made ready to run with that many threads. Machines of it start in a fraction of the time that it takes to
 /// make it ready.
@@ -18,6 +18,8 @@ pub struct Ready {
     pub(super) code: Arc<Listed>,
     pub(super) placement: Placement,
     pub(super) team: Option<Box<Team>>,
+    /// The same for windows of one tick, if more registers slide there.
+    pub(super) single: Option<Arc<Ready>>,
 }
 
 impl Ready {
@@ -28,8 +30,11 @@ impl Ready {
 
     pub(super) fn packed(plan: Arc<Plan>, threads: (usize, Limits)) -> Self {
         let plan = rml_plan::pack(plan);
-        let compiled = compiled(&plan);
-        Self::of(plan, compiled, threads)
+        let slides = slides::of(&plan, true);
+        let of = |compiled| Self::of(Arc::clone(&plan), compiled, threads);
+        let single = slides.iter().any(|slide| slide.in_turn);
+        let single = single.then(|| Arc::new(of(compiled_with(&plan, &slides))));
+        Self { single, ..of(compiled(&plan)) }
     }
 
     pub(super) fn of(
@@ -42,6 +47,6 @@ impl Ready {
             let checked = check::check(&code, &placement, 3);
             assert!(checked.is_ok(), "{checked:?}");
         }
-        Self { plan, code: Arc::new(code), placement, team }
+        Self { plan, code: Arc::new(code), placement, team, single: None }
     }
 }

@@ -28,6 +28,8 @@ pub(super) struct Run<'a, N: Number> {
     pub(super) set: &'a mut [bool],
     /// For the registers that ticks ahead write (`Code::done`): whether each is set after the last finished tick.
     pub(super) done: &'a mut [bool],
+    /// Which registers that slide do so in this window.
+    pub(super) moved: &'a mut [bool],
     pub(super) reached: &'a mut Reached,
     pub(super) precision: Precision,
     pub(super) packs: Packs<'a, N>,
@@ -308,6 +310,10 @@ impl<'a, N: Number> Run<'a, N> {
             }
             self.set[put.register] = !unset;
             let slot = self.code.register(put.register);
+            if self.code.slot(slot).slides != 0 {
+                self.moved[put.register] = true; // what is new is there
+                continue;
+            }
             self.changed(slot);
             let to = self.bound.base(slot);
             let data = self.code.slot(slot);

@@ -4,9 +4,9 @@
 //! its room, tick by tick and window by window; at the end of the room it moves back, which takes one copy for as many
 //! new elements as the register has.
 
-use rml_ir::Data;
-use rml_ir::op::{Class, Number};
-use rml_plan::{Case, Plan, Reader, Rule, Slide, Tape};
+use rml_ir::op::Number;
+use rml_ir::{DType, Data};
+use rml_plan::{Ends, Plan, Slide};
 
 use super::arena::Arena;
 use super::bind::Bound;
@@ -19,47 +19,18 @@ use super::place::sliding_room;
 const SHORT: usize = 512;
 
 /// The registers that are stored so: those of which a tick reads some entries. What reads all of one takes as long as
-/// a copy, and is quicker where the values of all ticks are stored one after the other.
-pub(super) fn of(plan: &Plan) -> Vec<Slide> {
+/// a copy, and is quicker where the values of all ticks are stored one after the other. None if the plan waits: then
+/// ticks have some of their values. Registers that slide only at some ticks move in windows of one tick (`at_some`): in
+/// longer ones the values of ticks would not be equally far apart.
+pub(super) fn of(plan: &Plan, at_some: bool) -> Vec<Slide> {
     let mut slides = plan.slides();
+    let at_some = at_some && plan.ahead() == 0 && !matches!(plan.ends, Ends::Found { .. });
     slides.retain(|slide| {
         let len = plan.registers[slide.register].ty.shape.len();
-        len >= SHORT && step(slide).is_some() && is_read_in_part(plan, slide)
+        let is_steady = !plan.waits && (at_some || !slide.in_turn) && len >= SHORT && step(slide).is_some();
+        is_steady && plan.is_read_in_part(slide)
     });
     slides
-}
-
-/// Whether a tick reads only a small part of a register, or entries at positions from the data.
-fn is_read_in_part(plan: &Plan, slide: &Slide) -> bool {
-    let len = |tape: Tape| plan.tapes[tape].ty.shape.len();
-    let (mut whole, mut next) = (vec![slide.before, slide.rest, slide.after], 0);
-    while let Some(of) = whole.get(next).copied() {
-        next += 1;
-        for read in plan.reads().filter(|read| read.atom.tape() == Some(of)) {
-            let tape = match read.by {
-                Reader::Commit(_) | Reader::Output => continue,
-                Reader::Rule(tape) if whole.contains(&tape) => continue,
-                Reader::Rule(tape) => tape,
-                Reader::Guard(_) | Reader::Term(_) | Reader::Write(_) | Reader::End => return false,
-            };
-            let class = |case: &Case| match &case.rule {
-                Rule::Apply { op, .. } => Some(op.class()),
-                Rule::Copy(_) => Some(Class::Identity),
-                Rule::Product { .. } | Rule::Select { .. } | Rule::Restart { .. } | Rule::Sum { .. } => None,
-                Rule::Read { .. } | Rule::Input(_) => None,
-            };
-            match plan.tapes[tape].cases.iter().map(class).collect::<Option<Vec<_>>>() {
-                Some(all) if all.iter().all(|class| *class == Class::Lookup) => {}
-                Some(all) if all.iter().all(|class| matches!(class, Class::Identity | Class::Layout)) => {
-                    if len(tape) > len(slide.after) / 2 {
-                        whole.push(tape);
-                    }
-                }
-                _ => return false, // computes with all of it
-            }
-        }
-    }
-    true
 }
 
 /// How many elements a value moves on at each tick; none if these are too many.
@@ -86,17 +57,24 @@ impl Bound {
         }
     }
 
-    /// Moves registers on by the ticks of a window that is done, and gives the moves of values that this takes: from
-    /// where, and to where.
-    pub(super) fn slide(&mut self, code: &Listed, moves: &mut Vec<(Slot, usize, usize)>) {
+    /// Moves the registers that have moved (`moved`) on by the ticks of a window that are done, and gives the moves of
+    /// values that this takes: from where, and to where.
+    pub(super) fn slide(
+        &mut self,
+        code: &Listed,
+        (done, moved): (usize, &[bool]),
+        moves: &mut Vec<(Slot, usize, usize)>,
+    ) {
         let ticks = self.ticks;
-        for (i, moving) in code.moving.iter().enumerate() {
+        let all = code.moving.iter().zip(&code.sliding).enumerate();
+        for (i, (moving, _)) in all.filter(|(_, (_, register))| moved[**register]) {
             let data = code.slot(moving.slot);
-            let far = data.slide() * ticks.cast_signed();
+            let far = data.slide() * done.cast_signed();
+            let most = data.slide() * ticks.cast_signed();
             let (head, room) = (self.heads[i], sliding_room(data.width, data.slide()).at(ticks));
             let next = head.wrapping_add_signed(far);
             // The next window needs as much again.
-            let end = next.checked_add_signed(far).filter(|end| end + data.width <= room);
+            let end = next.checked_add_signed(most).filter(|end| end + data.width <= room);
             let to = if end.is_some() { next } else { start(data.width, data.slide(), ticks) };
             let base = self.bases[moving.slot.0];
             if to != next {
@@ -123,51 +101,80 @@ impl Bound {
     }
 }
 
-/// The values of registers that slide, taken out while windows get another length.
+/// The values of registers, taken out while windows get another length: their numbers, and elements, with those that
+/// are new at the ticks that a search has run.
 #[derive(Debug, Default)]
-pub(super) struct Lifted(Vec<Data>);
+pub(super) struct Lifted {
+    values: Vec<(usize, Data)>,
+    ticks: usize,
+}
 
 impl Lifted {
-    pub(super) fn of<N: Number>(code: &Code, bound: &Bound, arena: &Arena<N>) -> Self {
-        let one = |register: &usize| {
-            let slot = code.register(*register);
-            let (data, mut value) = (code.slot(slot), Data::Bool(Vec::new()));
-            arena.append(data.dtype, bound.base(slot), data.width, &mut value);
-            value
-        };
-        Self(if bound.ticks == 0 { Vec::new() } else { code.sliding.iter().map(one).collect() })
+    /// Those of registers that slide.
+    pub(super) fn of<N: Number>(code: &Code, bound: &Bound, arena: &Arena<N>, ticks: usize) -> Self {
+        let sliding = code.sliding.iter().copied().filter(|_| bound.ticks > 0);
+        Self { values: sliding.map(|r| (r, lifted(code, bound, arena, (r, ticks)))).collect(), ticks }
+    }
+
+    /// Those of all registers.
+    pub(super) fn all<N: Number>(code: &Code, bound: &Bound, arena: &Arena<N>) -> Self {
+        let all = 0..code.registers();
+        Self { values: all.map(|r| (r, lifted(code, bound, arena, (r, 0)))).collect(), ticks: 0 }
     }
 
     pub(super) fn put<N: Number>(self, code: &Code, bound: &Bound, arena: &mut Arena<N>) {
-        for (register, value) in code.sliding.iter().zip(&self.0) {
-            let slot = code.register(*register);
-            let data = code.slot(slot);
-            arena.set_data(data.dtype, bound.base(slot), value, 0, data.width);
+        for (register, value) in &self.values {
+            let (dtype, at, len) = stored(code, bound, (*register, self.ticks));
+            arena.set_data(dtype, at, value, 0, len);
         }
     }
+}
+
+/// Where a register is, with what is new at some ticks, and how many elements these are.
+fn stored(code: &Code, bound: &Bound, (register, ticks): (usize, usize)) -> (DType, usize, usize) {
+    let slot = code.register(register);
+    let (data, base) = (code.slot(slot), bound.base(slot));
+    let far = data.slide() * ticks.cast_signed();
+    (data.dtype, base.wrapping_add_signed(far.min(0)), data.width + far.unsigned_abs())
+}
+
+fn lifted<N: Number>(code: &Code, bound: &Bound, arena: &Arena<N>, some: (usize, usize)) -> Data {
+    let ((dtype, at, len), mut value) = (stored(code, bound, some), Data::Bool(Vec::new()));
+    arena.append(dtype, at, len, &mut value);
+    value
 }
 
 #[cfg(test)]
 mod tests {
     use std::sync::Arc;
 
-    use rml_ir::{Data, Shape, Type, Value};
+    use rml_ir::{DType, Data, Shape, Type, Value};
     use rml_plan::{Plan, Reg, reference};
 
     use crate::plan::Machine;
+    use crate::plan::code::Kernel;
 
     /// A memory whose newest entries come first, one whose newest come last, and several ways to read them.
     const MEMORIES: &str = include_str!("slides/memories.plan");
 
-    fn plan() -> Arc<Plan> {
-        let plan = rml_plan::parse(MEMORIES).expect("a plan");
+    /// Memories that slide at some ticks, beside one that does so at all.
+    const SAMPLED: &str = include_str!("slides/sampled.plan");
+
+    /// A plan, of whose registers so many slide in all windows, and in windows of one tick.
+    fn plan(text: &str, counts: [usize; 2]) -> Arc<Plan> {
+        let plan = rml_plan::parse(text).expect("a plan");
         rml_plan::verify(&plan).expect("it is right");
-        assert_eq!(super::of(&plan).len(), 2);
+        assert_eq!([false, true].map(|at_some| super::of(&plan, at_some).len()), counts);
         Arc::new(plan)
     }
 
     fn value(ty: &Type, mut next: impl FnMut() -> f32) -> Value {
-        Value::new(ty.shape.clone(), Data::F32((0..ty.shape.len()).map(|_| next()).collect()))
+        let data = match ty.dtype {
+            DType::Bool => Data::Bool((0..ty.shape.len()).map(|_| next() < 6.0).collect()),
+            DType::Num => Data::F32((0..ty.shape.len()).map(|_| next()).collect()),
+            DType::Int => unreachable!("no input is of ints"),
+        };
+        Value::new(ty.shape.clone(), data)
     }
 
     fn same(a: &Option<Value>, b: &Option<Value>) -> bool {
@@ -178,11 +185,14 @@ mod tests {
     }
 
     /// What the reference and machines of one and of three threads put out and keep, in windows of those lengths.
-    fn compare(lengths: &[usize], between: impl Fn(usize, &mut reference::Machine, &mut [Machine<f32>])) {
-        let plan = plan();
-        let mut expected = reference::Machine::new(Arc::clone(&plan));
-        let one = Machine::<f32>::new(Arc::clone(&plan)).expect("there is memory");
-        let three = Machine::<f32>::sharing_all(Arc::clone(&plan), 3).expect("there is memory");
+    fn compare(
+        plan: &Arc<Plan>,
+        lengths: &[usize],
+        between: impl Fn(usize, &mut reference::Machine, &mut [Machine<f32>]),
+    ) {
+        let mut expected = reference::Machine::new(Arc::clone(plan));
+        let one = Machine::<f32>::new(Arc::clone(plan)).expect("there is memory");
+        let three = Machine::<f32>::sharing_all(Arc::clone(plan), 3).expect("there is memory");
         let mut machines = [one, three];
         let mut count = 0;
         let mut next = || {
@@ -223,39 +233,47 @@ mod tests {
 
     #[test]
     fn memories_have_the_bits_of_the_reference() {
-        compare(&[1; 300], |_, _, _| {});
-        compare(&[1, 5, 1, 1, 64, 2, 200, 200, 3, 1, 1, 7, 130, 1, 130, 1], |_, _, _| {});
+        for plan in [plan(MEMORIES, [2, 2]), plan(SAMPLED, [1, 3])] {
+            compare(&plan, &[1; 300], |_, _, _| {});
+            compare(&plan, &[1, 5, 1, 1, 64, 2, 200, 200, 3, 1, 1, 7, 130, 1, 130, 1], |_, _, _| {});
+        }
     }
 
     /// States of a checkpoint, and a state that is not set.
     #[test]
     fn memories_are_set_between_windows() {
-        compare(&[1, 1, 3, 1, 1, 200, 1], |window, expected, machines| {
-            let shape = Shape::new(&[128, 4]);
-            if window == 1 || window == 4 {
-                let x = Value::new(shape, Data::F32((0..512).map(|i| i as f32 + window as f32).collect()));
-                expected.set_register(Reg(0), x.clone());
-                machines.iter_mut().for_each(|machine| machine.set_register(0, &x));
-            } else if window == 2 {
-                expected.unset_register(Reg(1));
-                machines.iter_mut().for_each(|machine| rml_executor::Running::unset_register(machine, 1));
-            }
-        });
+        for plan in [plan(MEMORIES, [2, 2]), plan(SAMPLED, [1, 3])] {
+            compare(&plan, &[1, 1, 3, 1, 1, 200, 1], set);
+        }
+    }
+
+    fn set(window: usize, expected: &mut reference::Machine, machines: &mut [Machine<f32>]) {
+        let shape = Shape::new(&[128, 4]);
+        if window == 1 || window == 4 {
+            let x = Value::new(shape, Data::F32((0..512).map(|i| i as f32 + window as f32).collect()));
+            expected.set_register(Reg(0), x.clone());
+            machines.iter_mut().for_each(|machine| machine.set_register(0, &x));
+        } else if window == 2 {
+            expected.unset_register(Reg(1));
+            machines.iter_mut().for_each(|machine| rml_executor::Running::unset_register(machine, 1));
+        }
     }
 
     /// It stores what is new: a memory a hundred times as long takes as many instructions a tick.
     #[test]
     fn what_is_left_is_not_copied() {
-        let (code, _) = crate::plan::compiled(&plan());
-        let widest =
-            code.instrs.iter().filter(|instr| matches!(instr.kernel, crate::plan::code::Kernel::Copy(..)));
-        let elements = widest.map(|instr| match &instr.kernel {
-            crate::plan::code::Kernel::Copy(_, walk) => {
-                walk.row.n * walk.outer.iter().map(|dim| dim.n).product::<usize>()
-            }
-            _ => 0,
-        });
-        assert_eq!(elements.max(), Some(8));
-        assert!(code.commits.is_empty());
+        let (memories, sampled) = (plan(MEMORIES, [2, 2]), plan(SAMPLED, [1, 3]));
+        for (plan, at_some) in [(memories, false), (sampled, true)] {
+            let slides = super::of(&plan, at_some);
+            let (code, _) = crate::plan::stages::compiled_with(&plan, &slides);
+            let widest = code.instrs.iter().filter_map(|instr| match &instr.kernel {
+                Kernel::Copy(_, walk) => {
+                    Some(walk.row.n * walk.outer.iter().map(|dim| dim.n).product::<usize>())
+                }
+                _ => None,
+            });
+            assert_eq!(widest.max(), Some(8));
+            assert!(code.commits.is_empty() && code.backups.is_empty());
+        }
     }
 }

@@ -10,13 +10,13 @@
 //! The first three do not depend on the length of a window. In debug builds each is [verified](super::verify), and the
 //! places are checked by a run on names in place of numbers ([`check`](super::check)).
 
-use rml_plan::Plan;
+use rml_plan::{Plan, Slide};
 
 use super::code::Code;
 use super::listed::Listed;
 use super::place::Placement;
 use super::verify::{self, Stage};
-use super::{list, lower, packs, place};
+use super::{list, lower, packs, place, slides};
 
 #[cfg(test)]
 mod tests;
@@ -35,8 +35,14 @@ pub(super) struct Placed {
 }
 
 /// The code of a plan.
+#[cfg(test)]
 pub(super) fn lower(plan: &Plan) -> Lowered {
-    let code = lower::lower(plan);
+    lower_with(plan, &slides::of(plan, false))
+}
+
+/// The code of a plan, of whose registers these slide.
+fn lower_with(plan: &Plan, slides: &[Slide]) -> Lowered {
+    let code = lower::lower(plan, slides);
     verify::debug(&code, Stage::Lowered);
     Lowered(code)
 }
@@ -65,5 +71,10 @@ impl Placed {
 
 /// Code for a plan, and where its values are stored.
 pub(super) fn compiled(plan: &Plan) -> (Listed, Placement) {
-    lower(plan).place().list()
+    compiled_with(plan, &slides::of(plan, false))
+}
+
+/// The same, where these registers slide.
+pub(super) fn compiled_with(plan: &Plan, slides: &[Slide]) -> (Listed, Placement) {
+    lower_with(plan, slides).place().list()
 }

@@ -188,9 +188,10 @@ impl Finder<'_> {
         let slot = Slot(self.plan.consts.len() + slide.register.0 as usize);
         let seen =
             |tape: Tape, at, offset| View { at, offset, ..View::of(slot, &self.plan.tapes[tape].ty.shape) };
+        let before = if slide.in_turn { At::Here(0) } else { At::First(0) };
         let dropped = if slide.newest_first { 0 } else { slide.fresh };
         let views = [
-            (slide.before, seen(slide.before, At::First(0), 0), Home::Other),
+            (slide.before, seen(slide.before, before, 0), Home::Other),
             (slide.rest, seen(slide.rest, At::Here(0), dropped), Home::Other),
             (slide.after, seen(slide.after, At::Here(1), 0), Home::Part),
         ];

@@ -20,7 +20,7 @@ mod text;
 mod turned;
 
 pub use form::Form;
-pub use place::{Base, Dialect, Elements, Place};
+pub use place::{Around, Base, Dialect, Elements, Place};
 pub use turned::{Matrix, turn, turnable};
 
 /// A value to compute, or a store.
@@ -121,10 +121,10 @@ impl<'a, D: Dialect> Loops<'a, D> {
         matches!(self.form.nest.body[val], Def::Load(_)) && self.base(val).is_some()
     }
 
-    /// The address of all elements of a load.
+    /// Where all elements of a load are, so far apart as its access says.
     fn base(&self, val: Val) -> Option<&'a Base> {
         match self.places[val].as_deref() {
-            Some([(_, Elements::At(base))]) => Some(base),
+            Some([(_, Elements::At(base))]) if base.around.is_none() => Some(base),
             _ => None,
         }
     }

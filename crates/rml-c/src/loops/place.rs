@@ -35,6 +35,15 @@ pub struct Base {
     pub first: String,
     /// Whether it is a variable with a single element.
     pub is_variable: bool,
+    /// Where elements wrap around, if they do. Then they have no address that others are a distance from.
+    pub around: Option<Around>,
+}
+
+/// An array whose first element follows its last one.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Around {
+    /// How many elements it has.
+    pub len: usize,
 }
 
 /// The elements that a load reads in one of its variants.
@@ -54,7 +63,7 @@ pub type Place = Vec<(String, Elements)>;
 impl Base {
     /// From the first element of an array on.
     pub fn array(name: impl Into<String>) -> Base {
-        Base { name: name.into(), first: String::new(), is_variable: false }
+        Base { name: name.into(), first: String::new(), is_variable: false, around: None }
     }
 
     /// The same, `more` elements further on.
@@ -68,10 +77,14 @@ impl Base {
 
     /// The element at an index, which is a sum.
     pub fn at(&self, index: &str) -> String {
-        if self.is_variable { self.name.clone() } else { format!("{}[{}]", self.name, self.sum(index)) }
+        match self.around {
+            _ if self.is_variable => self.name.clone(),
+            Some(Around { len }) => format!("{}[rml_around({}, {len})]", self.name, self.sum(index)),
+            None => format!("{}[{}]", self.name, self.sum(index)),
+        }
     }
 
-    /// The address of the element at an index.
+    /// The address of the element at an index, if others follow it.
     pub fn pointer(&self, index: &str) -> String {
         let index = self.sum(index);
         match index.as_str() {

@@ -119,6 +119,11 @@ static num rml_mod_num(num a, num b) {
     return (rest < 0) != (b < 0) ? rest + b : rest;
 }
 "),
+    ("rml_around", &[], "/* A position in an array of n elements that wraps around. */
+static inline long rml_around(long i, long n) {
+    return i < n ? i : i - n;
+}
+"),
     ("rml_position", &[], "/* A position within 0 .. n - 1. */
 static long rml_position(int64_t i, long n, bool *outside) {
     if (i < 0 || i >= n) {

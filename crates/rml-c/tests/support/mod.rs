@@ -214,11 +214,11 @@ fn wanted(plan: &Plan, columns: &[Column], cycles: usize, most: usize) -> Result
 
 fn main(plan: &Plan, exported: &Exported, columns: &[Column], (cycles, most): (usize, usize)) -> String {
     let mut text =
-        String::from("#include \"p.h\"\n#include <inttypes.h>\n#include <math.h>\n#include <stdio.h>\n");
+        String::from("#include \"p.h\"\n#include <inttypes.h>\n#include <math.h>\n#include <stdio.h>\n#include <string.h>\n");
     for warning in ["-Wmissing-braces", "-Wmissing-field-initializers"] {
         let _ = writeln!(text, "#pragma GCC diagnostic ignored \"{warning}\"");
     }
-    text += "static p_state state, other; static p_work work; static uint8_t bytes[P_CHECKPOINT_BYTES];\n";
+    text += "static p_state state, other; static p_work work; static uint8_t bytes[P_CHECKPOINT_BYTES], same[P_CHECKPOINT_BYTES];\n";
     let _ = writeln!(text, "static const p_in in[{cycles}] = {{");
     for t in 0..cycles {
         let given = exported
@@ -240,6 +240,8 @@ fn main(plan: &Plan, exported: &Exported, columns: &[Column], (cycles, most): (u
     text += "p_save(&state, bytes);\nif (!p_load(&other, bytes)) return 2;\n";
     text += "bytes[0] ^= 1;\nif (p_load(&state, bytes)) return 3;\nstate = other;\n";
     let _ = writeln!(text, "ran = p_run(&state, &work, in + from, {cycles} - from, out);");
+    // A call that runs nothing changes nothing.
+    text += "bytes[0] ^= 1;\np_save(&state, same);\nif (ran <= 0 && memcmp(bytes, same, sizeof bytes)) return 4;\n";
     let _ = writeln!(
         text,
         "if (ran == P_OVERFLOW || ran == P_OUTSIDE || ran <= {FIRST_ASSERTION}) {{ puts(\"error\"); return 0; }}\n\

@@ -33,7 +33,7 @@ impl Case {
     }
 }
 
-const TEXTS: [(&str, &str); 10] = [
+const TEXTS: [(&str, &str); 11] = [
     ("sum", include_str!("plans/sum.plan")),
     ("window", include_str!("plans/window.plan")),
     ("found", include_str!("plans/found.plan")),
@@ -44,6 +44,7 @@ const TEXTS: [(&str, &str); 10] = [
     ("dense", include_str!("plans/dense.plan")),
     ("sums", include_str!("plans/sums.plan")),
     ("parts", include_str!("plans/parts.plan")),
+    ("memories", include_str!("plans/memories.plan")),
 ];
 
 /// All plans in the given precision.

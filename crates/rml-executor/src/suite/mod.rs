@@ -1,9 +1,9 @@
 //! The checks that every executor must pass. An executor runs small plans beside the [`Reference`](crate::Reference),
 //! and the results must satisfy X1 to X6 of the [contract](crate).
 //!
-//! The plans are texts: loops forward and backward; windows whose end is determined by data or found by the plan;
-//! inputs on clocks; plans that look cycles ahead; blocks that wait; operators that may have no result. Plans that an
-//! executor refuses are skipped, and [counted](Report::refused).
+//! The plans are texts: loops forward and backward, windows that end where data say it or the plan finds it, inputs on
+//! clocks, memories that slide, cycles that are looked at ahead, blocks that wait, operators that may have no result.
+//! Plans that an executor refuses are left out, and [counted](Report::refused).
 
 mod cases;
 mod compare;

@@ -1,11 +1,14 @@
 //! The placement of slots in memory.
 
 mod in_place;
+mod slides;
 
 use rml_base::{EntityId, IndexVec};
 use rml_ir::{DType, Value};
 use rml_nest::rooms::{self, Uses};
 use rml_nest::{Contraction, Home, Order, Program, Slot, Stage, Work};
+
+pub(crate) use slides::{InSlide, Sliding, slid};
 
 /// How much memory a slot needs.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -16,6 +19,8 @@ pub(crate) enum Room {
     Block,
     /// A value for each tick of the window.
     Ticks,
+    /// The memory of a register that slides.
+    Slides(InSlide),
 }
 
 /// The rooms of all slots.
@@ -34,13 +39,18 @@ pub(crate) struct Layout {
     shards: usize,
     /// For each slot, the register whose memory it uses, if it does.
     taken: IndexVec<Slot, Option<Slot>>,
+    /// The registers that slide.
+    pub(crate) slides: Vec<Sliding>,
 }
 
 /// The placement of all slots for a window length: the first element of each, and the number of elements of each type.
+/// After those of slots come the tables of registers that slide.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Places {
     pub(crate) at: Vec<usize>,
     pub(crate) sizes: [usize; 3],
+    /// The first elements of the rooms of registers that slide.
+    pub(crate) rooms: Vec<usize>,
 }
 
 /// The bytes that the values of a block may take. Products with large matrices may need longer blocks.
@@ -56,8 +66,14 @@ const LONGEST: usize = 64;
 const ALIGNED: usize = 16;
 
 impl Layout {
-    /// The layout for `threads` threads. `starts` gives the constants that registers hold while they are not set.
-    pub(crate) fn new(program: &Program, starts: &[Option<Value>], threads: usize) -> Layout {
+    /// The layout for `threads` threads of a program in which these registers slide. `starts` gives the constants that
+    /// registers hold while they are not set.
+    pub(crate) fn new(
+        program: &Program,
+        slides: Vec<Sliding>,
+        starts: &[Option<Value>],
+        threads: usize,
+    ) -> Layout {
         let uses = Uses::of(program);
         let firsts = rooms::firsts(program, starts);
         let end = program.nodes.len();
@@ -103,7 +119,9 @@ impl Layout {
         let blocks: Vec<usize> = (0..end).map(block).collect();
         let block_of = program.slots.ids().map(|slot| fills(slot).next().map_or(1, |k| blocks[k])).collect();
         let shards = if program.ahead == 0 { threads } else { 1 };
-        Layout { rooms, blocks, lives, widths, dtypes, block_of, shards, taken }
+        let mut layout = Layout { rooms, blocks, lives, widths, dtypes, block_of, shards, taken, slides };
+        layout.slide();
+        layout
     }
 
     /// How many elements a slot has in a window of `ticks` ticks.
@@ -113,15 +131,18 @@ impl Layout {
             Room::Block if self.shards == 1 => self.block_of[slot].min(ticks),
             Room::Block => self.shards * self.block_of[slot],
             Room::Ticks => ticks,
+            Room::Slides(_) => 0, // it has its room beside
         };
         (self.widths[slot] * values).next_multiple_of(ALIGNED)
     }
 
     /// Places all slots for a window of `ticks` ticks. Slots that are never needed at the same time may share memory.
     pub(crate) fn places(&self, ticks: usize) -> Places {
-        let mut places = Places { at: vec![0; self.rooms.len()], sizes: [0; 3] };
+        let mut places = Places { at: vec![0; self.rooms.len()], ..Places::default() };
         let kind = |slot: Slot| kind(self.dtypes[slot]);
-        let own = |slot: &Slot| self.lives[*slot].is_none() && self.taken[*slot].is_none();
+        let own = |slot: &Slot| {
+            self.lives[*slot].is_none() && self.taken[*slot].is_none() && self.sliding(*slot).is_none()
+        };
         for slot in self.rooms.ids().filter(own) {
             let size = &mut places.sizes[kind(slot)];
             places.at[slot.index()] = *size;
@@ -158,17 +179,13 @@ impl Layout {
             places.sizes[kind(slot)] = places.sizes[kind(slot)].max(at + len);
             placed.push(slot);
         }
+        self.place_slides(&mut places, ticks);
         places
     }
 
     /// The slot whose memory a slot uses: its own, or that of the register that it is committed to.
     pub(crate) fn place(&self, slot: Slot) -> Slot {
         self.taken[slot].unwrap_or(slot)
-    }
-
-    /// The distance between the values of successive ticks, in elements.
-    pub(crate) fn step(&self, slot: Slot) -> usize {
-        if self.rooms[slot] == Room::One { 0 } else { self.widths[slot] }
     }
 
     pub(crate) fn width(&self, slot: Slot) -> usize {

@@ -16,6 +16,7 @@ mod chains;
 mod ends;
 mod folds;
 mod nests;
+mod slides;
 mod turned;
 
 /// The declarations that the C code and the executor share.
@@ -224,8 +225,7 @@ impl Printer<'_> {
                 slot.index()
             );
         }
-        self.body += &all;
-        self.body += &self.turned.text();
+        self.body += &(all + &self.tables() + &self.turned.text());
         self.body += text;
         self.body += "}\n";
     }
@@ -340,10 +340,11 @@ impl Printer<'_> {
         let limit = (self.short(stage) > 0).then(|| format!("t < w->ticks - {}", self.short(stage)));
         let conds: Vec<String> =
             limit.into_iter().chain(stage.when.iter().map(|guard| self.guard(guard))).collect();
+        let moves = self.moves(stage);
         if conds.is_empty() {
-            return Some(text);
+            return Some(moves + &text);
         }
-        Some(format!("        if ({}) {{\n{text}        }}\n", conds.join(" && ")))
+        Some(format!("{moves}        if ({}) {{\n{text}        }}\n", conds.join(" && ")))
     }
 
     /// At how many of the last ticks of a window a stage does not run, because its slots are filled less far ahead than
@@ -382,6 +383,7 @@ impl Printer<'_> {
             (Room::Ticks, Tick::Before) => "(t - 1)",
             (Room::Ticks, Tick::After) => "(t + 1)",
             (Room::Ticks, Tick::Last) => "(w->ticks - 1)",
+            (Room::Slides(at), tick) => return self.in_slide(slot, tick, at),
         };
         format!("({slot} + {tick} * {width})")
     }

@@ -68,8 +68,10 @@ impl Printer<'_> {
         let mut turned = BTreeMap::new();
         for matrix in turnable(nest) {
             let Some(source) = nest.body[matrix.val].source() else { continue };
-            let is_kept =
-                rml_nest::accesses(source).iter().all(|(_, access)| self.turned.keeps(self.program, access));
+            let is_kept = rml_nest::accesses(source).iter().all(|(_, access)| {
+                let is_still = self.layout.far(access.slot, access.tick) == Some(0);
+                is_still && self.turned.keeps(self.program, access)
+            });
             if is_kept && matrix.size[0] * matrix.size[1] <= MOST {
                 turned.insert(matrix.val, self.turned.name(self.choice(source), matrix.size));
                 turn(nest, &matrix);

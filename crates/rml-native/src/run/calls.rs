@@ -9,7 +9,6 @@ use rml_nest::{Call, Guard, Home, Order, Program, Slot, Tick};
 use super::view::{At, Slots, View, append_strided, put, strided};
 use crate::Module;
 use crate::ffi::{Calls, Lent};
-use crate::layout::Room;
 use crate::parts::{Divided, Rows, Touch, part};
 
 mod products;
@@ -364,9 +363,4 @@ pub(super) fn is_kept(program: &Program, slot: Slot) -> bool {
         }
         Home::Input | Home::Tick { .. } => false,
     }
-}
-
-/// Whether an access reads the same address at all ticks.
-pub(super) fn is_single(room: Room, tick: Tick) -> bool {
-    room == Room::One || matches!(tick, Tick::First | Tick::Last)
 }

@@ -15,12 +15,14 @@ use crate::Module;
 use crate::ffi::{Lent, Memory};
 
 mod calls;
+mod slides;
 mod switch;
 mod threads;
 mod view;
 
 pub(crate) use calls::Ready;
 use calls::Versions;
+use slides::Slid;
 pub(crate) use switch::Switch;
 use threads::Threads;
 use view::{At, Slots, gathered, put};
@@ -35,6 +37,8 @@ pub(crate) struct Machine<N: Number> {
     /// The number of ticks for which memory is placed.
     room: usize,
     search: Search,
+    /// Where registers that slide are.
+    slid: Slid,
     /// The values, from before the window, of the registers that nodes write.
     saved: Kept,
     /// For each output that reads registers, its values at each tick, saved before the registers changed.
@@ -58,7 +62,12 @@ enum Search {
 fn kept<N: Number>(module: &Module, memory: Lent<'_, N>, registers: &[usize]) -> Kept {
     let one = |register: &usize| {
         let slot = module.registers[*register];
-        (*register, memory.sets(*register, 1)[0], elements(module, memory, slot))
+        // A register that slides is not overwritten.
+        let data = match module.layout.sliding(slot) {
+            Some(_) => Data::Bool(Vec::new()),
+            None => elements(module, memory, slot),
+        };
+        (*register, memory.sets(*register, 1)[0], data)
     };
     registers.iter().map(one).collect()
 }
@@ -106,7 +115,8 @@ impl<N: Number> Machine<N> {
         let versions = Versions { registers: vec![1; registers], windows: 0 };
         let memory = Memory { set: vec![0; registers], ..Memory::default() };
         let (search, saved, early) = (Search::None, Vec::new(), Vec::new());
-        let mut machine = Machine { module, memory, threads, versions, room: 0, search, saved, early };
+        let slid = Slid::default();
+        let mut machine = Machine { module, memory, threads, versions, room: 0, search, slid, saved, early };
         machine.bind(1);
         let module = Arc::clone(&machine.module);
         for (slot, data) in module.program.slots.iter_enumerated() {
@@ -121,7 +131,8 @@ impl<N: Number> Machine<N> {
 
     /// The elements of a register.
     fn elements(&self, slot: Slot) -> Data {
-        let (at, n) = (self.at(slot), self.module.program.slots[slot].ty.shape.len());
+        let at = self.at(slot).wrapping_add_signed(self.moved(slot));
+        let n = self.module.program.slots[slot].ty.shape.len();
         let memory = &self.memory;
         match self.module.layout.dtype(slot) {
             DType::Num => N::data(memory.nums[at..at + n].to_vec()),
@@ -137,12 +148,14 @@ impl<N: Number> Machine<N> {
     /// Places a window of `ticks` ticks. Values that outlive windows stay where they are. If the end of the window is
     /// searched for, there may be space for more ticks, so that the search can continue without a new placement.
     fn bind(&mut self, ticks: usize) {
+        self.settle();
         let room = if self.module.code.finds() { ticks.next_power_of_two() } else { ticks };
         self.memory.ticks = ticks;
         if self.room == room || self.search != Search::None && ticks <= self.room {
             return;
         }
         self.give_up();
+        let lifted = self.lifted();
         let places = self.module.layout.places(room);
         let [nums, ints, bools] = places.sizes;
         let grow = |len: usize, wanted: usize| len.max(wanted);
@@ -152,6 +165,7 @@ impl<N: Number> Machine<N> {
         memory.bools.resize(grow(memory.bools.len(), bools), 0);
         memory.at = places.at.iter().map(|at| c_long::try_from(*at).unwrap_or(c_long::MAX)).collect();
         self.room = room;
+        self.put_lifted(lifted, places.rooms);
     }
 
     /// Prepares for the first tick of a window.
@@ -162,6 +176,7 @@ impl<N: Number> Machine<N> {
                 put_start(&module, self.memory.lent(), register);
             }
         }
+        self.begin_slides();
         self.saved = kept(&module, self.memory.lent(), &module.written.concat());
         self.versions.windows += 1;
     }
@@ -324,6 +339,7 @@ impl<N: Number> Running for Machine<N> {
             .map(|output| (*output, (0..done).map(|t| self.output(*output, t)).collect()))
             .collect();
         self.commit();
+        self.end_slides(done);
         Ok(done)
     }
 
@@ -379,6 +395,7 @@ impl<N: Number> Running for Machine<N> {
     fn register(&self, register: usize) -> Option<Held> {
         let (module, slot) = (&self.module, self.module.registers[register]);
         let (set, data) = match self.before(register) {
+            Some((_, set, _)) if module.layout.sliding(slot).is_some() => (*set, self.elements(slot)),
             Some((_, set, data)) => (*set, data.clone()),
             None => (self.memory.set[register], self.elements(slot)),
         };
@@ -392,12 +409,14 @@ impl<N: Number> Running for Machine<N> {
 
     fn unset_register(&mut self, register: usize) {
         self.give_up();
+        self.settle();
         put_start(&Arc::clone(&self.module), self.memory.lent(), register);
         self.versions.registers[register] += 1;
     }
 
     fn set_register(&mut self, register: usize, value: &Held) -> Result<(), Diagnostic> {
         self.give_up();
+        self.settle();
         let slot = self.module.registers[register];
         let value = value.to_host()?.to_precision(self.module.program.precision);
         let at = self.at(slot);

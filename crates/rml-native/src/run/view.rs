@@ -6,7 +6,7 @@ use rml_ir::{DType, Data, Position, Shape, Value};
 use rml_nest::{Access, Guard, Operand, Program, Slot, Source, Test, Tick, dense};
 
 use crate::ffi::Lent;
-use crate::layout::{Layout, Room};
+use crate::layout::{InSlide, Layout, Room};
 
 /// A tensor that a call reads.
 #[derive(Clone, Debug)]
@@ -91,8 +91,23 @@ impl Slots<'_> {
             Room::One => 0,
             Room::Block => t.saturating_add_signed(-at.block),
             Room::Ticks => t,
+            Room::Slides(InSlide { slide, later }) => {
+                return first.wrapping_add_signed(self.slid(memory, slide, t + usize::from(later)));
+            }
         };
         first + index * self.layout.width(slot)
+    }
+
+    /// How far a register that slides has moved before a tick.
+    pub(super) fn slid<N>(&self, memory: Lent<'_, N>, slide: usize, t: usize) -> isize {
+        let own = &self.layout.slides[slide];
+        match own.is_guarded() {
+            true => {
+                let at = memory.at(self.layout.table(slide)) + t;
+                isize::try_from(memory.ints(at, 1)[0]).unwrap_or_default()
+            }
+            false => own.step * t.cast_signed(),
+        }
     }
 
     pub(super) fn truth<N>(&self, memory: Lent<'_, N>, cond: &Access, at: At) -> bool {

@@ -5,7 +5,7 @@ use std::ops::Range;
 use rml_base::IndexVec;
 use rml_ir::op::Op;
 use rml_ir::{DType, Data, Positions, Shape, Type};
-use rml_plan::{Atom, Ends, Part, Plan, Reg, Region, Rule, Start, Tape, Write, is_outer_product};
+use rml_plan::{Atom, Ends, Part, Plan, Reg, Region, Rule, Slide, Start, Tape, Write, is_outer_product};
 
 use super::code::{
     self, Added, Addend, At, Code, Ending, Given, Guard, Instr, Kernel, Pass, Put, Ref, Slot, SlotData,
@@ -21,22 +21,21 @@ mod apply;
 mod einsum;
 mod sink;
 
-/// The code of a plan.
-pub(super) fn lower(plan: &Plan) -> Code {
+/// The code of a plan, of whose registers these slide.
+pub(super) fn lower(plan: &Plan, slides: &[Slide]) -> Code {
     let consts = plan.consts.len();
-    let slides = slides::of(plan);
     let sliding = slides.iter().map(|slide| slide.register.0 as usize).collect();
     let code = Code { consts, ahead: plan.ahead() as usize, waits: plan.waits, sliding, ..Code::default() };
     let mut lower = Lower {
         plan,
         ahead: plan.ahead(),
         reaches: plan.reaches(),
-        views: views(plan, &slides),
+        views: views(plan, slides),
         once: plan.steady(),
         code,
     };
     lower.slots();
-    for slide in &slides {
+    for slide in slides {
         let slot = lower.code.register(slide.register.0 as usize);
         lower.code.slots[slot.0].slides = slides::step(slide).unwrap_or_default();
     }
@@ -101,7 +100,7 @@ impl Lower<'_> {
         let loops = self.plan.loops_of_registers();
         for (id, register) in self.plan.registers.iter_enumerated() {
             let i = id.0 as usize;
-            if loops[id].is_some() {
+            if loops[id].is_some() && !self.code.sliding.contains(&i) {
                 let slot = self.scratch(register.ty.dtype, register.ty.shape.len(), false);
                 self.code.slots[slot.0].kept = true;
                 self.code.backups.push((i, slot));

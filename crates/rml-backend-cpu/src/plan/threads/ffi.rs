@@ -41,6 +41,7 @@ impl Team {
                     arena: &mut arena,
                     set,
                     done: &mut [],
+                    moved: &mut [],
                     reached: &mut Reached::default(),
                     precision,
                     packs: Packs::Shared(layouts),

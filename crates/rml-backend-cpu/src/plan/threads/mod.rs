@@ -170,10 +170,10 @@ impl Team {
         self.decide(ticks);
     }
 
-    /// Moves registers that slide on by the ticks of a window that is done.
-    pub(super) fn slide(&mut self) {
+    /// Moves registers that have moved on by the ticks of a window that are done.
+    pub(super) fn slide(&mut self, moved: (usize, &[bool])) {
         for Shard { code, bound, .. } in &mut self.shards {
-            bound.slide(code, &mut Vec::new());
+            bound.slide(code, moved, &mut Vec::new());
         }
     }
 

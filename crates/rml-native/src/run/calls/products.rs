@@ -8,7 +8,7 @@ use rml_kernels::Packed;
 use rml_nest::{Access, Call, Contraction, Home, Order, Program, Tick, dense};
 
 use super::super::view::{At, View, scatter, strided};
-use super::{Ready, Runner, is_kept, is_single, piece};
+use super::{Ready, Runner, is_kept, piece};
 use crate::ffi::Lent;
 use crate::layout::Room;
 use crate::parts::Rows;
@@ -345,7 +345,7 @@ fn is_summed<N: Number>(runner: &Runner<'_, N>, ready: &Ready, products: &Produc
     let layout = runner.slots.layout;
     let steps = |view: &View, len: usize| {
         only(view, at).is_some_and(|access| {
-            !is_single(layout.rooms[access.slot], access.tick) && layout.width(access.slot) == len
+            layout.far(access.slot, access.tick) == Some(len.cast_signed())
         })
     };
     // A matrix of one row or one column is its own transpose.
@@ -391,19 +391,18 @@ fn is_joined<N: Number>(runner: &Runner<'_, N>, ready: &Ready, products: &Produc
     let (Some(left), Some(right)) = (only(&products.left, at), only(&products.right, at)) else {
         return false;
     };
-    let step = |access: &Access| {
-        if is_single(layout.rooms[access.slot], access.tick) { 0 } else { layout.width(access.slot) }
-    };
+    let step = |access: &Access| layout.far(access.slot, access.tick);
+    let is = |n: usize| Some(n.cast_signed());
     let starts = match &products.start {
         None => true,
-        Some(view) => view.is_dense && only(view, at).is_some_and(|access| step(access) == m * n),
+        Some(view) => view.is_dense && only(view, at).is_some_and(|access| step(access) == is(m * n)),
     };
     products.stack == 1
         && products.result.is_none()
         && products.forms[0] == Form::Rows
-        && step(left) == m * k
-        && step(right) == 0
-        && layout.step(ready.out) == m * n
+        && step(left) == is(m * k)
+        && step(right) == is(0)
+        && layout.far(ready.out, Tick::Now) == is(m * n)
         && starts
 }
 
