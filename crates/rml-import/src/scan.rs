@@ -23,16 +23,24 @@ enum Kind {
 
 /// The kind of a field that is a message; `None` for one that is a text or an array.
 fn kind(of: Kind, tag: u64) -> Option<Kind> {
-    Some(match (of, tag) {
-        (Kind::Model, 7) | (Kind::Attribute, 6) => Kind::Graph,
-        (Kind::Model, 25) => Kind::Function,
-        (Kind::Graph, 1) | (Kind::Function, 7) => Kind::Node,
-        (Kind::Node, 5) | (Kind::Function, 11) => Kind::Attribute,
-        (Kind::Graph, 5) | (Kind::Attribute, 5) | (Kind::Sparse, 1) => Kind::Tensor,
-        (Kind::Graph, 15) => Kind::Sparse,
-        (Kind::Graph, 11..=13) | (Kind::Tensor, 13) | (Kind::Model | Kind::Function, 8 | 9) => Kind::Other,
-        _ => return None, // numbers and texts
-    })
+    let fields: &[(u64, Kind)] = match of {
+        Kind::Model => &[(7, Kind::Graph), (8, Kind::Other), (9, Kind::Other), (25, Kind::Function)],
+        Kind::Graph => &[
+            (1, Kind::Node),
+            (5, Kind::Tensor),
+            (11, Kind::Other),
+            (12, Kind::Other),
+            (13, Kind::Other),
+            (15, Kind::Sparse),
+        ],
+        Kind::Node => &[(5, Kind::Attribute)],
+        Kind::Attribute => &[(5, Kind::Tensor), (6, Kind::Graph)],
+        Kind::Tensor => &[(13, Kind::Other)],
+        Kind::Sparse => &[(1, Kind::Tensor)],
+        Kind::Function => &[(7, Kind::Node), (8, Kind::Other), (9, Kind::Other), (11, Kind::Attribute)],
+        Kind::Other => &[],
+    };
+    fields.iter().find(|(field, _)| *field == tag).map(|(_, kind)| *kind)
 }
 
 /// Whether a file has at most as many parts as a model may have.

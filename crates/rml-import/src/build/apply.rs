@@ -210,9 +210,28 @@ impl Builder<'_> {
 
     /// A range of an axis.
     pub(crate) fn range(&mut self, val: &Val, axis: usize, start: usize, len: usize) -> Res<Val> {
+        self.slice(val, axis, start, len, 1)
+    }
+
+    /// Every `step`th position of an axis, from `start`.
+    pub(crate) fn slice(
+        &mut self,
+        val: &Val,
+        axis: usize,
+        start: usize,
+        len: usize,
+        step: isize,
+    ) -> Res<Val> {
         let mut items: Vec<AxisIndex> = val.dims().into_iter().map(AxisIndex::whole).collect();
-        items[axis] = AxisIndex::Slice { start, len, step: 1 };
+        // Of one position it does not matter which one would be next.
+        items[axis] = AxisIndex::Slice { start, len, step: if len > 1 { step } else { 1 } };
         self.part(val, &items)
+    }
+
+    /// An axis the other way.
+    pub(crate) fn backward(&mut self, val: &Val, axis: usize) -> Res<Val> {
+        let len = val.dims()[axis];
+        self.slice(val, axis, len.saturating_sub(1), len, -1)
     }
 
     /// One position of an axis, which is dropped.

@@ -43,6 +43,13 @@ impl Builder<'_> {
         self.apply(Op::Reshape { shape: Shape::new(dims) }, &[&whole], val.elem)
     }
 
+    /// One number for each entry of an axis, against values of `rank` axes.
+    pub(crate) fn against(&mut self, line: &Val, axis: usize, rank: usize) -> Res<Val> {
+        let mut dims = vec![1; rank.saturating_sub(axis).max(1)];
+        dims[0] = line.len();
+        self.reshape(line, &dims)
+    }
+
     /// What a value is a reshaped form of.
     fn before_reshape(&self, val: &Val) -> Val {
         if let (Held::View(view), None, Some(frame)) = (&val.held, val.order(), self.frames.last())

@@ -1,6 +1,6 @@
 //! Attention, and the rotation of its operands by their positions.
 
-use rml_ir::op::{AxisIndex, Compare, Op, Reduction, Unary};
+use rml_ir::op::{Compare, Op, Reduction, Unary};
 
 use super::Table;
 use super::layout::{filled, unsigned};
@@ -161,16 +161,8 @@ fn rotary(b: &mut Builder<'_>, call: &Call<'_>) -> Res<Vec<Val>> {
     let interleaved = call.flag("interleaved", false);
     let half = turned / 2;
     let part = |b: &mut Builder<'_>, k: usize| {
-        let mut items: Vec<AxisIndex> = own.dims().into_iter().map(AxisIndex::whole).collect();
-        let (start, step) = if interleaved && half > 1 {
-            (k, 2)
-        } else if interleaved {
-            (k, 1)
-        } else {
-            (k * half, 1)
-        };
-        items[3] = AxisIndex::Slice { start, len: half, step };
-        b.part(&own, &items)
+        let (start, step) = if interleaved { (k, 2) } else { (k * half, 1) };
+        b.slice(&own, 3, start, half, step)
     };
     let (p, q) = (part(b, 0)?, part(b, 1)?);
     let (pc, qs) = (b.mul(&angles[0], &p)?, b.mul(&angles[1], &q)?);

@@ -1,7 +1,7 @@
 //! Convolutions. The model has channels before the spatial axes, the language after them.
 
 use rml_ir::Shape;
-use rml_ir::op::{AxisIndex, Conv, ConvAxis, Op};
+use rml_ir::op::{Conv, ConvAxis, Op};
 
 use super::Table;
 use super::layout::unsigned;
@@ -97,9 +97,7 @@ fn convolution(b: &mut Builder<'_>, call: &Call<'_>) -> Res<Vec<Val>> {
 /// Adds a number to each channel.
 pub(super) fn with_bias(b: &mut Builder<'_>, x: Val, bias: Option<&Val>) -> Res<Val> {
     let Some(bias) = bias else { return Ok(x) };
-    let mut dims = vec![1; x.rank() - 1];
-    dims[0] = bias.len();
-    let bias = b.reshape(bias, &dims)?;
+    let bias = b.against(bias, 1, x.rank())?;
     b.add(&x, &bias)
 }
 
@@ -140,10 +138,8 @@ fn over_axes(b: &mut Builder<'_>, x: &Val, w: &Val, axes: &[ConvAxis], groups: u
     let count = plain.windows(length, size).ok_or_else(|| Refusal::malformed("an axis is too short"))?;
     let mut sum: Option<Val> = None;
     for k in 0..size {
-        let mut items: Vec<AxisIndex> = x.dims().into_iter().map(AxisIndex::whole).collect();
-        let step = if count > 1 { isize::try_from(first.stride).unwrap_or(1) } else { 1 };
-        items[axis] = AxisIndex::Slice { start: k * first.dilation, len: count, step };
-        let part = b.part(&x, &items)?;
+        let step = isize::try_from(first.stride).unwrap_or(1);
+        let part = b.slice(&x, axis, k * first.dilation, count, step)?;
         let slab = b.at(w, 0, k)?;
         let made = over_axes(b, &part, &slab, rest, groups)?;
         sum = Some(match sum {

@@ -3,276 +3,154 @@
 use rml_ir::op::{Binary, Compare, Unary};
 
 use super::Table;
+use super::formula::{Term, formula};
 use crate::build::{Builder, Call, Val};
 use crate::elem::Elem;
 use crate::refuse::Res;
 
 pub(super) const TABLE: Table = &[
-    ("Reciprocal", |b, c| with(b, c, |b, x| b.num(1.0).over(b, x))),
-    ("Tan", |b, c| with(b, c, tan)),
-    ("Asin", |b, c| with(b, c, asin)),
-    ("Acos", |b, c| with(b, c, acos)),
-    ("Atan", |b, c| with(b, c, |b, x| b.num(1.0).angle(b, x))),
-    ("Sinh", |b, c| with(b, c, sinh)),
-    ("Cosh", |b, c| with(b, c, cosh)),
-    ("Asinh", |b, c| with(b, c, asinh)),
-    ("Acosh", |b, c| with(b, c, acosh)),
-    ("Atanh", |b, c| with(b, c, atanh)),
-    ("Softsign", |b, c| with(b, c, softsign)),
-    ("HardSigmoid", hard_sigmoid),
-    ("HardSwish", |b, c| with(b, c, hard_swish)),
-    ("LeakyRelu", |b, c| below(b, c, 0.01, |b, x, alpha| b.mul(&alpha, x))),
-    ("PRelu", prelu),
-    ("Elu", |b, c| below(b, c, 1.0, exponential)),
-    ("Selu", selu),
-    ("Celu", celu),
-    ("ThresholdedRelu", thresholded),
-    ("Shrink", shrink),
+    ("Reciprocal", |b, c| of(b, c, |x| 1.0 / x)),
+    ("Tan", |b, c| of(b, c, |x| x.to(Unary::Sin) / x.to(Unary::Cos))),
+    ("Asin", |b, c| of(b, c, |x| x.with(Binary::Atan2, leg(x)))),
+    ("Acos", |b, c| of(b, c, |x| leg(x).with(Binary::Atan2, x))),
+    ("Atan", |b, c| of(b, c, |x| x.with(Binary::Atan2, x.num(1.0)))),
+    ("Sinh", |b, c| of(b, c, |x| 0.5 * (x.to(Unary::Exp) - (-x).to(Unary::Exp)))),
+    ("Cosh", |b, c| of(b, c, |x| 0.5 * (x.to(Unary::Exp) + (-x).to(Unary::Exp)))),
+    ("Asinh", |b, c| of(b, c, asinh)),
+    ("Acosh", |b, c| of(b, c, |x| (x + (x * x - 1.0).sqrt()).to(Unary::Log))),
+    ("Atanh", |b, c| of(b, c, |x| 0.5 * (x.to(Unary::Log1p) - (-x).to(Unary::Log1p)))),
+    ("Softsign", |b, c| of(b, c, softsign)),
+    ("HardSigmoid", |b, c| two(b, c, [("alpha", 0.2), ("beta", 0.5)], hard)),
+    ("HardSwish", |b, c| of(b, c, |x| x * hard(x, 1.0 / 6.0, 0.5))),
+    ("LeakyRelu", |b, c| one(b, c, "alpha", 0.01, leaky)),
+    ("PRelu", |b, c| Ok(vec![formula(b, [c.arg(0)?, c.arg(1)?], |[x, slope]| below_zero(x, slope * x))?])),
+    ("Elu", |b, c| one(b, c, "alpha", 1.0, |x, alpha| below_zero(x, exponential(x, alpha)))),
+    ("Selu", |b, c| two(b, c, [("gamma", 1.050_701), ("alpha", 1.673_263_2)], selu)),
+    ("Celu", |b, c| one(b, c, "alpha", 1.0, celu)),
+    ("ThresholdedRelu", |b, c| one(b, c, "alpha", 1.0, thresholded)),
+    ("Shrink", |b, c| two(b, c, [("bias", 0.0), ("lambd", 0.5)], shrink)),
     ("Gelu", gelu),
-    ("QuickGelu", quick_gelu),
+    ("QuickGelu", |b, c| one(b, c, "alpha", 1.702, gated)),
     ("FastGelu", fast_gelu),
-    ("BiasGelu", bias_gelu),
-    ("Mish", |b, c| with(b, c, mish)),
-    ("Swish", swish),
-    ("IsNaN", |b, c| with(b, c, |b, x| b.compare(Compare::Ne, x, x))),
+    ("BiasGelu", |b, c| {
+        Ok(vec![formula(b, [c.arg(0)?, c.arg(1)?], |[x, bias]| (x + bias).to(Unary::Gelu))?])
+    }),
+    ("Mish", |b, c| of(b, c, |x| x * x.to(Unary::Softplus).to(Unary::Tanh))),
+    ("Swish", |b, c| one(b, c, "alpha", 1.0, gated)),
+    ("IsNaN", |b, c| of(b, c, |x| x.is(Compare::Ne, x))),
     ("IsInf", is_inf),
 ];
 
-fn with(b: &mut Builder<'_>, call: &Call<'_>, f: fn(&mut Builder<'_>, &Val) -> Res<Val>) -> Res<Vec<Val>> {
-    Ok(vec![f(b, call.arg(0)?)?])
+/// A function of the operand.
+fn of(b: &mut Builder<'_>, call: &Call<'_>, f: impl for<'t> FnOnce(Term<'t>) -> Term<'t>) -> Res<Vec<Val>> {
+    Ok(vec![formula(b, [call.arg(0)?], |[x]| f(x))?])
 }
 
-impl Val {
-    /// This number divided by `x`.
-    fn over(&self, b: &mut Builder<'_>, x: &Val) -> Res<Val> {
-        b.div(self, x)
-    }
-
-    /// The angle of the point of this abscissa and the ordinate `y`.
-    fn angle(&self, b: &mut Builder<'_>, y: &Val) -> Res<Val> {
-        b.binary(Binary::Atan2, y, self)
-    }
+/// A function of the operand and the number that an attribute is.
+fn one(
+    b: &mut Builder<'_>,
+    call: &Call<'_>,
+    name: &str,
+    default: f32,
+    f: impl for<'t> FnOnce(Term<'t>, f64) -> Term<'t>,
+) -> Res<Vec<Val>> {
+    of(b, call, |x| f(x, call.float(name, default)))
 }
 
-fn tan(b: &mut Builder<'_>, x: &Val) -> Res<Val> {
-    let (sin, cos) = (b.unary(Unary::Sin, x)?, b.unary(Unary::Cos, x)?);
-    b.div(&sin, &cos)
+/// A function of the operand and two such numbers.
+fn two(
+    b: &mut Builder<'_>,
+    call: &Call<'_>,
+    [(p, of_p), (q, of_q)]: [(&str, f32); 2],
+    f: impl for<'t> FnOnce(Term<'t>, f64, f64) -> Term<'t>,
+) -> Res<Vec<Val>> {
+    of(b, call, |x| f(x, call.float(p, of_p), call.float(q, of_q)))
 }
 
-/// `sqrt(1 - x x)`
-fn leg(b: &mut Builder<'_>, x: &Val) -> Res<Val> {
-    let (one, square) = (b.num(1.0), b.mul(x, x)?);
-    let rest = b.sub(&one, &square)?;
-    b.unary(Unary::Sqrt, &rest)
+fn leg(x: Term<'_>) -> Term<'_> {
+    (1.0 - x * x).sqrt()
 }
 
-fn asin(b: &mut Builder<'_>, x: &Val) -> Res<Val> {
-    let leg = leg(b, x)?;
-    b.binary(Binary::Atan2, x, &leg)
+fn asinh(x: Term<'_>) -> Term<'_> {
+    x.to(Unary::Sign) * (x.to(Unary::Abs) + (x * x + 1.0).sqrt()).to(Unary::Log)
 }
 
-fn acos(b: &mut Builder<'_>, x: &Val) -> Res<Val> {
-    let leg = leg(b, x)?;
-    b.binary(Binary::Atan2, &leg, x)
+pub(super) fn softsign(x: Term<'_>) -> Term<'_> {
+    x / (1.0 + x.to(Unary::Abs))
 }
 
-fn exps(b: &mut Builder<'_>, x: &Val) -> Res<(Val, Val)> {
-    let minus = b.unary(Unary::Neg, x)?;
-    Ok((b.unary(Unary::Exp, x)?, b.unary(Unary::Exp, &minus)?))
-}
-
-fn sinh(b: &mut Builder<'_>, x: &Val) -> Res<Val> {
-    let (up, down) = exps(b, x)?;
-    let (half, difference) = (b.num(0.5), b.sub(&up, &down)?);
-    b.mul(&half, &difference)
-}
-
-fn cosh(b: &mut Builder<'_>, x: &Val) -> Res<Val> {
-    let (up, down) = exps(b, x)?;
-    let (half, sum) = (b.num(0.5), b.add(&up, &down)?);
-    b.mul(&half, &sum)
-}
-
-/// `sign(x) log(|x| + sqrt(x x + 1))`
-fn asinh(b: &mut Builder<'_>, x: &Val) -> Res<Val> {
-    let (one, square, size) = (b.num(1.0), b.mul(x, x)?, b.unary(Unary::Abs, x)?);
-    let sum = b.add(&square, &one)?;
-    let root = b.unary(Unary::Sqrt, &sum)?;
-    let total = b.add(&size, &root)?;
-    let (log, sign) = (b.unary(Unary::Log, &total)?, b.unary(Unary::Sign, x)?);
-    b.mul(&sign, &log)
-}
-
-fn acosh(b: &mut Builder<'_>, x: &Val) -> Res<Val> {
-    let (one, square) = (b.num(1.0), b.mul(x, x)?);
-    let rest = b.sub(&square, &one)?;
-    let root = b.unary(Unary::Sqrt, &rest)?;
-    let total = b.add(x, &root)?;
-    b.unary(Unary::Log, &total)
-}
-
-fn atanh(b: &mut Builder<'_>, x: &Val) -> Res<Val> {
-    let (half, minus) = (b.num(0.5), b.unary(Unary::Neg, x)?);
-    let (up, down) = (b.unary(Unary::Log1p, x)?, b.unary(Unary::Log1p, &minus)?);
-    let difference = b.sub(&up, &down)?;
-    b.mul(&half, &difference)
-}
-
-fn softsign(b: &mut Builder<'_>, x: &Val) -> Res<Val> {
-    let (one, size) = (b.num(1.0), b.unary(Unary::Abs, x)?);
-    let sum = b.add(&one, &size)?;
-    b.div(x, &sum)
-}
-
-/// `clip(alpha x + beta, 0, 1)`
-pub(super) fn hard(b: &mut Builder<'_>, x: &Val, alpha: f64, beta: f64) -> Res<Val> {
-    let (alpha, beta, zero, one) = (b.num(alpha), b.num(beta), b.num(0.0), b.num(1.0));
-    let scaled = b.mul(&alpha, x)?;
-    let moved = b.add(&scaled, &beta)?;
-    b.pointwise(rml_ir::op::Op::Clip, &[&moved, &zero, &one], x.elem)
-}
-
-fn hard_sigmoid(b: &mut Builder<'_>, call: &Call<'_>) -> Res<Vec<Val>> {
-    let (alpha, beta) = (call.float("alpha", 0.2), call.float("beta", 0.5));
-    Ok(vec![hard(b, call.arg(0)?, alpha, beta)?])
-}
-
-fn hard_swish(b: &mut Builder<'_>, x: &Val) -> Res<Val> {
-    let gate = hard(b, x, 1.0 / 6.0, 0.5)?;
-    b.mul(x, &gate)
+pub(super) fn hard(x: Term<'_>, alpha: f64, beta: f64) -> Term<'_> {
+    (alpha * x + beta).clip(0.0, 1.0)
 }
 
 /// `x` where it is at least 0, and something else below.
-fn below(
-    b: &mut Builder<'_>,
-    call: &Call<'_>,
-    default: f32,
-    f: fn(&mut Builder<'_>, &Val, Val) -> Res<Val>,
-) -> Res<Vec<Val>> {
-    let (x, alpha, zero) = (call.arg(0)?, b.num(call.float("alpha", default)), b.num(0.0));
-    let other = f(b, x, alpha)?;
-    let low = b.compare(Compare::Lt, x, &zero)?;
-    Ok(vec![b.choose(&low, &other, x)?])
+fn below_zero<'t>(x: Term<'t>, other: Term<'t>) -> Term<'t> {
+    x.is(Compare::Lt, x.num(0.0)).choose(other, x)
+}
+
+pub(super) fn leaky(x: Term<'_>, alpha: f64) -> Term<'_> {
+    below_zero(x, alpha * x)
 }
 
 /// `alpha (exp(x) - 1)`
-fn exponential(b: &mut Builder<'_>, x: &Val, alpha: Val) -> Res<Val> {
-    let e = b.unary(Unary::Expm1, x)?;
-    b.mul(&alpha, &e)
+fn exponential(x: Term<'_>, alpha: f64) -> Term<'_> {
+    alpha * x.to(Unary::Expm1)
 }
 
-fn prelu(b: &mut Builder<'_>, call: &Call<'_>) -> Res<Vec<Val>> {
-    let (x, slope, zero) = (call.arg(0)?, call.arg(1)?, b.num(0.0));
-    let other = b.mul(slope, x)?;
-    let low = b.compare(Compare::Lt, x, &zero)?;
-    Ok(vec![b.choose(&low, &other, x)?])
-}
-
-fn selu(b: &mut Builder<'_>, call: &Call<'_>) -> Res<Vec<Val>> {
-    let gamma = b.num(call.float("gamma", 1.050_701));
-    let inner = below(b, call, 1.673_263_2, exponential)?;
-    inner.iter().map(|x| b.mul(&gamma, x)).collect()
+fn selu(x: Term<'_>, gamma: f64, alpha: f64) -> Term<'_> {
+    gamma * below_zero(x, exponential(x, alpha))
 }
 
 /// `max(0, x) + min(0, alpha (exp(x / alpha) - 1))`
-fn celu(b: &mut Builder<'_>, call: &Call<'_>) -> Res<Vec<Val>> {
-    let (x, alpha, zero) = (call.arg(0)?, b.num(call.float("alpha", 1.0)), b.num(0.0));
-    let scaled = b.div(x, &alpha)?;
-    let curve = exponential(b, &scaled, alpha)?;
-    let (low, high) = (b.binary(Binary::Minimum, &zero, &curve)?, b.unary(Unary::Relu, x)?);
-    Ok(vec![b.add(&high, &low)?])
+fn celu(x: Term<'_>, alpha: f64) -> Term<'_> {
+    x.to(Unary::Relu) + x.num(0.0).with(Binary::Minimum, exponential(x / alpha, alpha))
 }
 
-fn thresholded(b: &mut Builder<'_>, call: &Call<'_>) -> Res<Vec<Val>> {
-    let (x, alpha, zero) = (call.arg(0)?, b.num(call.float("alpha", 1.0)), b.num(0.0));
-    let above = b.compare(Compare::Gt, x, &alpha)?;
-    Ok(vec![b.choose(&above, x, &zero)?])
+pub(super) fn elu(x: Term<'_>, alpha: f64) -> Term<'_> {
+    x.to(Unary::Relu) + exponential(x, alpha).with(Binary::Minimum, x.num(0.0))
 }
 
-fn shrink(b: &mut Builder<'_>, call: &Call<'_>) -> Res<Vec<Val>> {
-    let x = call.arg(0)?;
-    let (bias, lambda) = (call.float("bias", 0.0), call.float("lambd", 0.5));
-    let (bias, up, down, zero) = (b.num(bias), b.num(lambda), b.num(-lambda), b.num(0.0));
-    let (less, more) = (b.sub(x, &bias)?, b.add(x, &bias)?);
-    let (high, low) = (b.compare(Compare::Gt, x, &up)?, b.compare(Compare::Lt, x, &down)?);
-    let other = b.choose(&low, &more, &zero)?;
-    Ok(vec![b.choose(&high, &less, &other)?])
+pub(super) fn thresholded(x: Term<'_>, alpha: f64) -> Term<'_> {
+    x.is(Compare::Gt, x.num(alpha)).choose(x, x.num(0.0))
+}
+
+fn shrink(x: Term<'_>, bias: f64, lambda: f64) -> Term<'_> {
+    let low = x.is(Compare::Lt, x.num(-lambda)).choose(x + bias, x.num(0.0));
+    x.is(Compare::Gt, x.num(lambda)).choose(x - bias, low)
 }
 
 fn gelu(b: &mut Builder<'_>, call: &Call<'_>) -> Res<Vec<Val>> {
-    let x = call.arg(0)?;
-    if call.text("approximate", "none") == "tanh" {
-        Ok(vec![approximate(b, x)?])
-    } else {
-        with(b, call, |b, x| b.unary(Unary::Gelu, x))
-    }
+    let tanh = call.text("approximate", "none") == "tanh";
+    of(b, call, |x| if tanh { approximate(x) } else { x.to(Unary::Gelu) })
 }
 
-/// `0.5 x (1 + tanh(0.7978845608 (x + 0.044715 x x x)))`
-fn approximate(b: &mut Builder<'_>, x: &Val) -> Res<Val> {
-    let (half, one, root, cube) = (b.num(0.5), b.num(1.0), b.num(0.797_884_560_802_865_4), b.num(0.044_715));
-    let square = b.mul(x, x)?;
-    let third = b.mul(&square, x)?;
-    let small = b.mul(&cube, &third)?;
-    let sum = b.add(x, &small)?;
-    let scaled = b.mul(&root, &sum)?;
-    let tanh = b.unary(Unary::Tanh, &scaled)?;
-    let gate = b.add(&one, &tanh)?;
-    let halved = b.mul(&half, x)?;
-    b.mul(&halved, &gate)
+/// The one by `tanh`.
+fn approximate(x: Term<'_>) -> Term<'_> {
+    0.5 * x * (1.0 + (0.797_884_560_802_865_4 * (x + 0.044_715 * (x * x * x))).to(Unary::Tanh))
 }
 
 fn fast_gelu(b: &mut Builder<'_>, call: &Call<'_>) -> Res<Vec<Val>> {
-    let x = match call.opt(1) {
-        Some(bias) => b.add(call.arg(0)?, bias)?,
-        None => call.arg(0)?.clone(),
-    };
-    Ok(vec![approximate(b, &x)?])
-}
-
-fn bias_gelu(b: &mut Builder<'_>, call: &Call<'_>) -> Res<Vec<Val>> {
-    let x = b.add(call.arg(0)?, call.arg(1)?)?;
-    Ok(vec![b.unary(Unary::Gelu, &x)?])
+    match call.opt(1) {
+        Some(bias) => Ok(vec![formula(b, [call.arg(0)?, bias], |[x, bias]| approximate(x + bias))?]),
+        None => of(b, call, approximate),
+    }
 }
 
 /// `x sigmoid(alpha x)`
-fn gated(b: &mut Builder<'_>, x: &Val, alpha: f64) -> Res<Val> {
-    let inner = if (alpha - 1.0).abs() < f64::EPSILON {
-        x.clone()
-    } else {
-        let alpha = b.num(alpha);
-        b.mul(&alpha, x)?
-    };
-    let gate = b.unary(Unary::Sigmoid, &inner)?;
-    b.mul(x, &gate)
-}
-
-fn quick_gelu(b: &mut Builder<'_>, call: &Call<'_>) -> Res<Vec<Val>> {
-    Ok(vec![gated(b, call.arg(0)?, call.float("alpha", 1.702))?])
-}
-
-fn swish(b: &mut Builder<'_>, call: &Call<'_>) -> Res<Vec<Val>> {
-    Ok(vec![gated(b, call.arg(0)?, call.float("alpha", 1.0))?])
-}
-
-fn mish(b: &mut Builder<'_>, x: &Val) -> Res<Val> {
-    let soft = b.unary(Unary::Softplus, x)?;
-    let tanh = b.unary(Unary::Tanh, &soft)?;
-    b.mul(x, &tanh)
+fn gated(x: Term<'_>, alpha: f64) -> Term<'_> {
+    let inner = if (alpha - 1.0).abs() < f64::EPSILON { x } else { alpha * x };
+    x * inner.to(Unary::Sigmoid)
 }
 
 fn is_inf(b: &mut Builder<'_>, call: &Call<'_>) -> Res<Vec<Val>> {
-    let x = call.arg(0)?;
-    let (up, down) = (b.num(f64::INFINITY), b.num(f64::NEG_INFINITY));
-    let high = b.compare(Compare::Eq, x, &up)?;
-    let low = b.compare(Compare::Eq, x, &down)?;
-    Ok(vec![match (call.flag("detect_positive", true), call.flag("detect_negative", true)) {
-        (true, true) => b.pointwise(rml_ir::op::Op::Or, &[&high, &low], Elem::Bool)?,
-        (true, false) => high,
-        (false, true) => low,
+    let (up, down) = (f64::INFINITY, f64::NEG_INFINITY);
+    match (call.flag("detect_positive", true), call.flag("detect_negative", true)) {
+        (true, true) => of(b, call, |x| x.is(Compare::Eq, x.num(up)).or(x.is(Compare::Eq, x.num(down)))),
+        (true, false) => of(b, call, |x| x.is(Compare::Eq, x.num(up))),
+        (false, true) => of(b, call, |x| x.is(Compare::Eq, x.num(down))),
         (false, false) => {
             let no = Val::constant(Elem::Bool, rml_ir::Value::Bool(false));
-            b.broadcast(&no, &x.dims())?
+            Ok(vec![b.broadcast(&no, &call.arg(0)?.dims())?])
         }
-    }])
+    }
 }

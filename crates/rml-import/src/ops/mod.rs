@@ -7,6 +7,7 @@ use crate::refuse::{Refusal, Res};
 mod attention;
 mod control;
 mod convolution;
+mod formula;
 mod fourier;
 mod functions;
 mod indexing;

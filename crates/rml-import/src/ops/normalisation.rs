@@ -1,8 +1,9 @@
 //! Normalisations and softmax.
 
-use rml_ir::op::{Op, Reduction, Unary};
+use rml_ir::op::{Binary, Compare, Op, Reduction, Unary};
 
 use super::Table;
+use super::formula::formula;
 use super::layout::{last_axis, unsigned};
 use crate::build::{Builder, Call, Val};
 use crate::elem::Elem;
@@ -55,35 +56,29 @@ fn hardmax(b: &mut Builder<'_>, call: &Call<'_>) -> Res<Vec<Val>> {
     Ok(vec![b.transpose(&hot, &back)?])
 }
 
-/// A number for each channel, against a batch of that many axes.
-fn channel(b: &mut Builder<'_>, x: &Val, rank: usize) -> Res<Val> {
-    let mut dims = vec![1; rank.saturating_sub(1).max(1)];
-    dims[0] = x.len();
-    if rank < 2 {
-        dims = vec![x.len()];
-    }
-    b.reshape(x, &dims)
-}
-
 /// `(x - mean) / sqrt(variance + epsilon)`
 fn standardised(b: &mut Builder<'_>, x: &Val, mean: &Val, variance: &Val, epsilon: f64) -> Res<Val> {
-    let epsilon = b.num(epsilon);
-    let centred = b.sub(x, mean)?;
-    let sum = b.add(variance, &epsilon)?;
-    let deviation = b.unary(Unary::Sqrt, &sum)?;
-    b.div(&centred, &deviation)
+    formula(b, [x, mean, variance], |[x, mean, variance]| (x - mean) / (variance + epsilon).sqrt())
 }
 
-/// The same with the mean and variance of the value itself over axes.
-fn normalised(b: &mut Builder<'_>, x: &Val, axes: &[usize], epsilon: f64) -> Res<Val> {
+/// What a value is over axes: its mean, the value without it, and its variance.
+fn moments(b: &mut Builder<'_>, x: &Val, axes: &[usize]) -> Res<[Val; 3]> {
     let mean = b.fold(Reduction::Mean, x, axes, true)?;
     let centred = b.sub(x, &mean)?;
     let square = b.mul(&centred, &centred)?;
     let variance = b.fold(Reduction::Mean, &square, axes, true)?;
-    let epsilon = b.num(epsilon);
-    let sum = b.add(&variance, &epsilon)?;
-    let deviation = b.unary(Unary::Sqrt, &sum)?;
-    b.div(&centred, &deviation)
+    Ok([mean, centred, variance])
+}
+
+/// The same as `standardised` with the mean and variance of the value itself over axes.
+fn normalised(b: &mut Builder<'_>, x: &Val, axes: &[usize], epsilon: f64) -> Res<Val> {
+    let [_, centred, variance] = moments(b, x, axes)?;
+    formula(b, [&centred, &variance], |[centred, variance]| centred / (variance + epsilon).sqrt())
+}
+
+/// The axes from the one that the attribute `axis` names.
+fn from_axis(call: &Call<'_>, x: &Val) -> Res<Vec<usize>> {
+    Ok((call.axis(call.int("axis", -1), x.rank())?..x.rank()).collect())
 }
 
 fn scaled(b: &mut Builder<'_>, x: &Val, scale: Option<&Val>, bias: Option<&Val>) -> Res<Val> {
@@ -102,7 +97,7 @@ fn batch(b: &mut Builder<'_>, call: &Call<'_>) -> Res<Vec<Val>> {
     if call.flag("training_mode", false) || call.wants(1) {
         return refuse("it is to compute the statistics of the batch, as in a training");
     }
-    let of = |b: &mut Builder<'_>, i: usize| channel(b, call.arg(i)?, x.rank());
+    let of = |b: &mut Builder<'_>, i: usize| b.against(call.arg(i)?, 1, x.rank());
     let (mean, variance) = (of(b, 3)?, of(b, 4)?);
     let made = standardised(b, x, &mean, &variance, call.float("epsilon", 1e-5))?;
     let (scale, bias) = (of(b, 1)?, of(b, 2)?);
@@ -113,26 +108,18 @@ fn instance(b: &mut Builder<'_>, call: &Call<'_>) -> Res<Vec<Val>> {
     let x = call.arg(0)?;
     let axes: Vec<usize> = (2..x.rank()).collect();
     let made = normalised(b, x, &axes, call.float("epsilon", 1e-5))?;
-    let (scale, bias) = (channel(b, call.arg(1)?, x.rank())?, channel(b, call.arg(2)?, x.rank())?);
+    let (scale, bias) = (b.against(call.arg(1)?, 1, x.rank())?, b.against(call.arg(2)?, 1, x.rank())?);
     Ok(vec![scaled(b, &made, Some(&scale), Some(&bias))?])
 }
 
 fn layer(b: &mut Builder<'_>, call: &Call<'_>) -> Res<Vec<Val>> {
     let x = call.arg(0)?;
-    let axis = call.axis(call.int("axis", -1), x.rank())?;
-    let axes: Vec<usize> = (axis..x.rank()).collect();
     let epsilon = call.float("epsilon", 1e-5);
-    let made = normalised(b, x, &axes, epsilon)?;
+    let [mean, centred, variance] = moments(b, x, &from_axis(call, x)?)?;
+    let made = formula(b, [&centred, &variance], |[x, variance]| x / (variance + epsilon).sqrt())?;
     let mut results = vec![scaled(b, &made, call.opt(1), call.opt(2))?];
     if call.results() > 1 {
-        let mean = b.fold(Reduction::Mean, x, &axes, true)?;
-        let centred = b.sub(x, &mean)?;
-        let square = b.mul(&centred, &centred)?;
-        let variance = b.fold(Reduction::Mean, &square, &axes, true)?;
-        let (epsilon, one) = (b.num(epsilon), b.num(1.0));
-        let sum = b.add(&variance, &epsilon)?;
-        let root = b.unary(Unary::Sqrt, &sum)?;
-        results.extend([mean, b.div(&one, &root)?]);
+        results.extend([mean, formula(b, [&variance], |[variance]| 1.0 / (variance + epsilon).sqrt())?]);
     }
     Ok(results)
 }
@@ -163,35 +150,25 @@ fn group(b: &mut Builder<'_>, call: &Call<'_>) -> Res<Vec<Val>> {
     let old = call.arg(1)?.len() == groups && groups != dims[1];
     let made = if old { made } else { b.reshape(&made, &dims)? };
     let rank = made.rank();
-    let (scale, bias) = (channel(b, call.arg(1)?, rank)?, channel(b, call.arg(2)?, rank)?);
+    let (scale, bias) = (b.against(call.arg(1)?, 1, rank)?, b.against(call.arg(2)?, 1, rank)?);
     let made = scaled(b, &made, Some(&scale), Some(&bias))?;
     Ok(vec![b.reshape(&made, &dims)?])
 }
 
 fn rms(b: &mut Builder<'_>, call: &Call<'_>) -> Res<Vec<Val>> {
     let x = call.arg(0)?;
-    let axis = call.axis(call.int("axis", -1), x.rank())?;
-    let axes: Vec<usize> = (axis..x.rank()).collect();
     let square = b.mul(x, x)?;
-    let mean = b.fold(Reduction::Mean, &square, &axes, true)?;
-    let epsilon = b.num(call.float("epsilon", 1e-5));
-    let sum = b.add(&mean, &epsilon)?;
-    let root = b.unary(Unary::Sqrt, &sum)?;
-    let made = b.div(x, &root)?;
+    let mean = b.fold(Reduction::Mean, &square, &from_axis(call, x)?, true)?;
+    let epsilon = call.float("epsilon", 1e-5);
+    let made = formula(b, [x, &mean], |[x, mean]| x / (mean + epsilon).sqrt())?;
     Ok(vec![scaled(b, &made, call.opt(1), None)?])
 }
 
 fn mean_variance(b: &mut Builder<'_>, call: &Call<'_>) -> Res<Vec<Val>> {
     let x = call.arg(0)?;
     let axes = call.axes(&call.ints("axes").unwrap_or_else(|| vec![0, 2, 3]), x.rank())?;
-    let mean = b.fold(Reduction::Mean, x, &axes, true)?;
-    let centred = b.sub(x, &mean)?;
-    let square = b.mul(&centred, &centred)?;
-    let variance = b.fold(Reduction::Mean, &square, &axes, true)?;
-    let root = b.unary(Unary::Sqrt, &variance)?;
-    let epsilon = b.num(1e-9);
-    let deviation = b.add(&root, &epsilon)?;
-    Ok(vec![b.div(&centred, &deviation)?])
+    let [_, centred, variance] = moments(b, x, &axes)?;
+    Ok(vec![formula(b, [&centred, &variance], |[x, variance]| x / (variance.sqrt() + 1e-9))?])
 }
 
 fn lp(b: &mut Builder<'_>, call: &Call<'_>) -> Res<Vec<Val>> {
@@ -209,11 +186,9 @@ fn lp(b: &mut Builder<'_>, call: &Call<'_>) -> Res<Vec<Val>> {
         }
         other => return refuse(format!("`p` is {other}")),
     };
-    let zero = b.num(0.0);
-    let nothing = b.compare(rml_ir::op::Compare::Eq, &norm, &zero)?;
-    let one = b.num(1.0);
-    let norm = b.choose(&nothing, &one, &norm)?;
-    Ok(vec![b.div(x, &norm)?])
+    Ok(vec![formula(b, [x, &norm], |[x, norm]| {
+        x / norm.is(Compare::Eq, norm.num(0.0)).choose(norm.num(1.0), norm)
+    })?])
 }
 
 /// `x / (bias + alpha / size * sum of squares of neighbouring channels) ^ beta`
@@ -234,10 +209,7 @@ fn local_response(b: &mut Builder<'_>, call: &Call<'_>) -> Res<Vec<Val>> {
         let part = b.range(&wide, 1, k, channels)?;
         sum = b.add(&sum, &part)?;
     }
-    let (alpha, bias) = (b.num(call.float("alpha", 1e-4) / size as f64), b.num(call.float("bias", 1.0)));
-    let beta = b.num(call.float("beta", 0.75));
-    let scaled = b.mul(&alpha, &sum)?;
-    let total = b.add(&bias, &scaled)?;
-    let power = b.binary(rml_ir::op::Binary::Pow, &total, &beta)?;
-    Ok(vec![b.div(x, &power)?])
+    let (alpha, bias) = (call.float("alpha", 1e-4) / size as f64, call.float("bias", 1.0));
+    let beta = call.float("beta", 0.75);
+    Ok(vec![formula(b, [x, &sum], |[x, sum]| x / (bias + alpha * sum).with(Binary::Pow, sum.num(beta)))?])
 }

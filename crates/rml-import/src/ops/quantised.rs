@@ -32,9 +32,12 @@ fn aligned(b: &mut Builder<'_>, call: &Call<'_>, x: &Val, of: &Val) -> Res<Val> 
         return b.reshape(of, &[]);
     }
     let axis = call.axis(call.int("axis", 1), x.rank())?;
-    let mut dims = vec![1; x.rank() - axis];
-    dims[0] = of.len();
-    b.reshape(of, &dims)
+    b.against(of, axis, x.rank())
+}
+
+/// A number, or one for each entry of an axis of values of `rank` axes.
+fn each(b: &mut Builder<'_>, x: &Val, axis: usize, rank: usize) -> Res<Val> {
+    if x.len() == 1 { b.reshape(x, &[]) } else { b.against(x, axis, rank) }
 }
 
 /// One number for each block along an axis.
@@ -146,21 +149,8 @@ fn conv_integer(b: &mut Builder<'_>, call: &Call<'_>) -> Res<Vec<Val>> {
 
 /// The levels of a kernel, whose zero point may be one for each filter.
 fn kernel_levels(b: &mut Builder<'_>, w: &Val, zero: Option<&Val>) -> Res<Val> {
-    let zero = match zero {
-        Some(zero) => Some(of_filters(b, zero, w.rank())?),
-        None => None,
-    };
+    let zero = zero.map(|zero| each(b, zero, 0, w.rank())).transpose()?;
     levels(b, w, zero.as_ref(), false)
-}
-
-/// A number, or one for each filter of a kernel.
-fn of_filters(b: &mut Builder<'_>, x: &Val, rank: usize) -> Res<Val> {
-    if x.len() == 1 {
-        return b.reshape(x, &[]);
-    }
-    let mut dims = vec![1; rank];
-    dims[0] = x.len();
-    b.reshape(x, &dims)
 }
 
 fn qlinear_matmul(b: &mut Builder<'_>, call: &Call<'_>) -> Res<Vec<Val>> {
@@ -183,14 +173,7 @@ fn qlinear_conv(b: &mut Builder<'_>, call: &Call<'_>) -> Res<Vec<Val>> {
     let made = convolved(b, call, &x, &w)?;
     let bias = call.opt(8).map(|bias| b.convert(bias, Elem::F32)).transpose()?;
     let made = with_bias(b, made, bias.as_ref())?;
-    let scale = call.arg(4)?;
-    let scale = if scale.len() == 1 {
-        b.reshape(scale, &[])?
-    } else {
-        let mut dims = vec![1; made.rank() - 1];
-        dims[0] = scale.len();
-        b.reshape(scale, &dims)?
-    };
+    let scale = each(b, call.arg(4)?, 1, made.rank())?;
     let of_x = b.reshape(call.arg(1)?, &[])?;
     let both = b.mul(&of_x, &scale)?;
     let made = b.mul(&made, &both)?;

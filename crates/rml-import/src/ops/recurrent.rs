@@ -1,10 +1,11 @@
 //! Recurrent layers: a node of the program for each layer and direction, called along the axis of time.
 
-use rml_ir::op::{Binary, Op, Unary};
+use rml_ir::op::{Op, Unary};
 use rml_ir::{Shape, Value};
 
 use super::Table;
-use super::functions::hard;
+use super::formula::formula;
+use super::functions;
 use crate::build::{Builder, Call, Held, Val};
 use crate::elem::Elem;
 use crate::refuse::{Refusal, Res, refuse};
@@ -467,47 +468,19 @@ fn activated(b: &mut Builder<'_>, layer: &Layer, k: usize, x: &Val) -> Res<Val> 
 }
 
 fn activation(b: &mut Builder<'_>, f: &Activation, x: &Val) -> Res<Val> {
-    let number = |given: Option<f64>, default: f64| given.unwrap_or(default);
-    match f.name.as_str() {
-        "tanh" => b.unary(Unary::Tanh, x),
-        "sigmoid" => b.unary(Unary::Sigmoid, x),
-        "relu" => b.unary(Unary::Relu, x),
-        "softplus" => b.unary(Unary::Softplus, x),
-        "softsign" => {
-            let (one, size) = (b.num(1.0), b.unary(Unary::Abs, x)?);
-            let sum = b.add(&one, &size)?;
-            b.div(x, &sum)
-        }
-        "hardsigmoid" => hard(b, x, number(f.alpha, 0.2), number(f.beta, 0.5)),
-        "affine" => {
-            let (alpha, beta) = (b.num(number(f.alpha, 1.0)), b.num(number(f.beta, 0.0)));
-            let scaled = b.mul(&alpha, x)?;
-            b.add(&scaled, &beta)
-        }
-        "scaledtanh" => {
-            let (alpha, beta) = (b.num(number(f.alpha, 1.0)), b.num(number(f.beta, 1.0)));
-            let inner = b.mul(&beta, x)?;
-            let tanh = b.unary(Unary::Tanh, &inner)?;
-            b.mul(&alpha, &tanh)
-        }
-        "leakyrelu" => {
-            let alpha = b.num(number(f.alpha, 0.01));
-            let (low, zero) = (b.mul(&alpha, x)?, b.num(0.0));
-            let negative = b.compare(rml_ir::op::Compare::Lt, x, &zero)?;
-            b.choose(&negative, &low, x)
-        }
-        "elu" => {
-            let (alpha, zero) = (b.num(number(f.alpha, 1.0)), b.num(0.0));
-            let e = b.unary(Unary::Expm1, x)?;
-            let low = b.mul(&alpha, &e)?;
-            let (high, low) = (b.unary(Unary::Relu, x)?, b.binary(Binary::Minimum, &low, &zero)?);
-            b.add(&high, &low)
-        }
-        "thresholdedrelu" => {
-            let (alpha, zero) = (b.num(number(f.alpha, 1.0)), b.num(0.0));
-            let above = b.compare(rml_ir::op::Compare::Gt, x, &alpha)?;
-            b.choose(&above, x, &zero)
-        }
-        other => refuse(format!("its activation is `{other}`")),
-    }
+    let (alpha, beta) = (|default: f64| f.alpha.unwrap_or(default), |default: f64| f.beta.unwrap_or(default));
+    formula(b, [x], |[x]| match f.name.as_str() {
+        "tanh" => x.to(Unary::Tanh),
+        "sigmoid" => x.to(Unary::Sigmoid),
+        "relu" => x.to(Unary::Relu),
+        "softplus" => x.to(Unary::Softplus),
+        "softsign" => functions::softsign(x),
+        "hardsigmoid" => functions::hard(x, alpha(0.2), beta(0.5)),
+        "affine" => alpha(1.0) * x + beta(0.0),
+        "scaledtanh" => alpha(1.0) * (beta(1.0) * x).to(Unary::Tanh),
+        "leakyrelu" => functions::leaky(x, alpha(0.01)),
+        "elu" => functions::elu(x, alpha(1.0)),
+        "thresholdedrelu" => functions::thresholded(x, alpha(1.0)),
+        other => x.refused(&format!("its activation is `{other}`")),
+    })
 }

@@ -1,6 +1,6 @@
 //! Operators that make one element of many.
 
-use rml_ir::op::{AxisIndex, Op, Reduction, Unary};
+use rml_ir::op::{Op, Reduction, Unary};
 
 use super::Table;
 use crate::build::{Builder, Call, Val};
@@ -65,10 +65,8 @@ fn arg(b: &mut Builder<'_>, call: &Call<'_>, by: Reduction) -> Res<Vec<Val>> {
     if !call.flag("select_last_index", false) {
         return Ok(vec![b.fold(by, x, &[axis], keep)?]);
     }
-    let mut items: Vec<AxisIndex> = x.dims().into_iter().map(AxisIndex::whole).collect();
     let last = x.dims()[axis].saturating_sub(1);
-    items[axis] = AxisIndex::Slice { start: last, len: x.dims()[axis], step: if last > 0 { -1 } else { 1 } };
-    let backward = b.part(x, &items)?;
+    let backward = b.backward(x, axis)?;
     let found = b.fold(by, &backward, &[axis], keep)?;
     let last = b.int(i64::try_from(last).unwrap_or(i64::MAX));
     Ok(vec![b.sub(&last, &found)?])

@@ -133,7 +133,7 @@ fn scan(b: &mut Builder<'_>, call: &Call<'_>) -> Res<Vec<Val>> {
         let axis = call.axis(axes.get(i).copied().unwrap_or(0), val.rank())?;
         let perm: Vec<usize> = [axis].into_iter().chain((0..val.rank()).filter(|k| *k != axis)).collect();
         let front = b.transpose(val, &perm)?;
-        scanned.push(if back.get(i) == Some(&1) { reversed(b, &front)? } else { front });
+        scanned.push(if back.get(i) == Some(&1) { b.backward(&front, 0)? } else { front });
     }
     let length = scanned.first().map_or(0, |v| v.dims()[0]);
     bounded(length)?;
@@ -150,25 +150,13 @@ fn scan(b: &mut Builder<'_>, call: &Call<'_>) -> Res<Vec<Val>> {
     let axes = call.ints("scan_output_axes").unwrap_or_else(|| vec![0; stacked.len()]);
     let back = call.ints("scan_output_directions").unwrap_or_else(|| vec![0; stacked.len()]);
     for (i, val) in stacked.into_iter().enumerate() {
-        let val = if back.get(i) == Some(&1) { reversed(b, &val)? } else { val };
+        let val = if back.get(i) == Some(&1) { b.backward(&val, 0)? } else { val };
         let axis = call.axis(axes.get(i).copied().unwrap_or(0), val.rank())?;
         let mut perm: Vec<usize> = (1..val.rank()).collect();
         perm.insert(axis, 0);
         results.push(b.transpose(&val, &perm)?);
     }
     Ok(results)
-}
-
-/// A value with its first axis the other way.
-fn reversed(b: &mut Builder<'_>, val: &Val) -> Res<Val> {
-    let dims = val.dims();
-    if dims[0] < 2 {
-        return Ok(val.clone());
-    }
-    let mut items: Vec<rml_ir::op::AxisIndex> =
-        dims.iter().map(|d| rml_ir::op::AxisIndex::whole(*d)).collect();
-    items[0] = rml_ir::op::AxisIndex::Slice { start: dims[0] - 1, len: dims[0], step: -1 };
-    b.part(val, &items)
 }
 
 fn bounded(length: usize) -> Res<()> {
