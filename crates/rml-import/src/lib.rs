@@ -26,6 +26,7 @@ use indexmap::IndexMap;
 use rml_base::{Diagnostic, Error};
 use rml_weights::{Mapping, TensorFile};
 
+mod blocks;
 mod build;
 mod elem;
 mod mapping;
@@ -140,7 +141,7 @@ fn made(bytes: Bytes, origin: &str, external: &External<'_>, options: &Options) 
     };
     Ok(Model {
         mapping: Mapping::text("map.toml", mapping_text.clone()),
-        tensors: mapping::tensors(&built, origin),
+        tensors: mapping::tensors(&built, &names, origin),
         inputs: word(&built.inputs),
         outputs: word(&built.outputs),
         states: built.states.clone(),

@@ -7,7 +7,7 @@ use rml_ir::{Data, Value};
 use rml_weights::{FileTensor, Stored, TensorFile};
 
 use crate::build::Built;
-use crate::program::Rhs;
+use crate::program::{Instance, Rhs};
 
 /// The text of the mapping; `names` are those of the variables of each node.
 pub(crate) fn text(built: &Built, names: &[Vec<String>], origin: &str) -> String {
@@ -20,22 +20,25 @@ pub(crate) fn text(built: &Built, names: &[Vec<String>], origin: &str) -> String
         }
     }
     text.push_str("\n[params]\n");
-    for (id, path) in built.program.instances() {
-        for equation in &built.program.nodes[id].equations {
-            if let (Rhs::Param { source, .. }, [var]) = (&equation.rhs, equation.lhs.as_slice()) {
-                let _ = writeln!(text, "{:?} = {source}", format!("{path}{}", names[id][var.0]));
+    for Instance { node, path, sources } in built.program.instances(names) {
+        for equation in &built.program.nodes[node].equations {
+            if let (Rhs::Param { slot, .. }, [var]) = (&equation.rhs, equation.lhs.as_slice()) {
+                let source = &built.program.sources[sources[*slot]].text;
+                let _ = writeln!(text, "{:?} = {source}", format!("{path}{}", names[node][var.0]));
             }
         }
     }
     text
 }
 
-/// The tensors that the mapping reads.
-pub(crate) fn tensors(built: &Built, origin: &str) -> TensorFile {
+/// The tensors that the mapping reads; `names` are those of the variables of each node.
+pub(crate) fn tensors(built: &Built, names: &[Vec<String>], origin: &str) -> TensorFile {
     let mut used = vec![false; built.weights.len()];
-    for equation in built.program.nodes.iter().flat_map(|node| &node.equations) {
-        if let Rhs::Param { weight, .. } = equation.rhs {
-            used[weight] = true;
+    for instance in built.program.instances(names) {
+        for equation in &built.program.nodes[instance.node].equations {
+            if let Rhs::Param { slot, .. } = equation.rhs {
+                used[built.program.sources[instance.sources[slot]].weight] = true;
+            }
         }
     }
     let tensors: IndexMap<String, FileTensor> = built

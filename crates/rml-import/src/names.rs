@@ -41,34 +41,37 @@ const RESERVED: &[&str] = &[
     "end",
 ];
 
-/// A name of the language that resembles one of a model: `/encoder/layers.0/MatMul_output_0` becomes
-/// `encoder_layers_0_matmul`. `None` for one that says nothing, such as a number.
-pub(crate) fn identifier(name: &str) -> Option<String> {
+/// The words of a name of a model, joined by `_`: `/encoder/layers.0/MatMul_output_0` becomes
+/// `encoder_layers_0_mat_mul`. `None` for one that says nothing, such as a number.
+pub(crate) fn words(name: &str) -> Option<String> {
     let name = name.trim_start_matches("onnx::").trim_end_matches(":0");
     let name = name.strip_suffix("_output_0").unwrap_or(name);
     let parts: Vec<String> = name.split(['/', ':']).map(plain).filter(|p| !p.is_empty()).collect();
-    let mut text = parts.join("_");
-    for skipped in 1..parts.len() {
-        if text.len() > LONG {
-            text = parts[skipped..].join("_");
-        }
+    Some(parts.join("_")).filter(|text| text.chars().any(|c| c.is_ascii_alphabetic()))
+}
+
+/// A name of the language of those words: long ones lose their first words.
+pub(crate) fn short(words: &str) -> String {
+    let is_number = |text: &str| text.starts_with(|c: char| c.is_ascii_digit());
+    let mut text = words;
+    while let Some((_, rest)) = text.split_once('_')
+        && (text.len() > LONG || (text.len() < words.len() && is_number(text)))
+    {
+        text = rest;
     }
-    if text.len() > LONG {
-        let cut = text.len() - LONG;
-        let at = text[cut..].find('_').map_or(cut, |i| cut + i + 1);
-        text = text[at..].to_owned();
-    }
-    let says = text.chars().any(|c| c.is_ascii_alphabetic());
-    if !says {
-        return None;
-    }
-    if text.starts_with(|c: char| c.is_ascii_digit()) {
+    let mut text = text[text.len().saturating_sub(LONG)..].to_owned();
+    if is_number(&text) {
         text.insert(0, 'v');
     }
     if RESERVED.contains(&text.as_str()) {
         text.push('_');
     }
-    Some(text)
+    text
+}
+
+/// A name of the language that resembles one of a model.
+pub(crate) fn identifier(name: &str) -> Option<String> {
+    words(name).as_deref().map(short)
 }
 
 /// A part of a name in small letters, with one `_` in place of whatever else it has; names that are written in two

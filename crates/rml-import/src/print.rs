@@ -6,8 +6,8 @@ use rml_ir::op::{Op, Reduction};
 use rml_ir::surface::{self, Level, Piece};
 use rml_ir::{DType, Value};
 
-use crate::names::Taken;
-use crate::program::{Along, Node, Program, Rhs, Var};
+use crate::names::{Taken, short};
+use crate::program::{Along, Equation, Node, Program, Rhs, Var};
 use crate::tensor::uniform;
 
 /// How long a value that is used once may be to stand in the expression that uses it.
@@ -19,7 +19,7 @@ const DEPTH: usize = 6;
 /// The text of a program, and for each node the names of its variables.
 pub(crate) fn print(program: &Program, head: &str) -> (String, Vec<Vec<String>>) {
     let mut text = head.to_owned();
-    let frozen = |e: &crate::program::Equation| matches!(e.rhs, Rhs::Param { frozen: true, .. });
+    let frozen = |e: &Equation| matches!(e.rhs, Rhs::Param { frozen: true, .. });
     if program.nodes.iter().any(|n| n.equations.iter().any(frozen)) {
         text.push_str("import std.optimisers (frozen);\n\n");
     }
@@ -46,6 +46,8 @@ struct Printer<'p> {
     outputs: Vec<bool>,
     /// The texts of variables that are used once.
     pieces: Vec<Option<(Piece, usize)>>,
+    /// The name of the index of chains.
+    index: String,
 }
 
 impl<'p> Printer<'p> {
@@ -65,7 +67,8 @@ impl<'p> Printer<'p> {
             }
         }
         let (names, pieces) = (vec![String::new(); n], vec![None; n]);
-        let mut printer = Self { program, node, names, definition, uses, pinned, outputs, pieces };
+        let index = String::new();
+        let mut printer = Self { program, node, names, definition, uses, pinned, outputs, pieces, index };
         printer.name_all();
         printer
     }
@@ -76,7 +79,8 @@ impl<'p> Printer<'p> {
         let node = self.node;
         let mut name = |names: &mut Vec<String>, v: Var, default: &str| {
             if names[v.0].is_empty() {
-                names[v.0] = taken.fresh(node.vars[v.0].name.as_deref().unwrap_or(default));
+                let words = node.vars[v.0].name.as_deref();
+                names[v.0] = taken.fresh(&words.map_or_else(|| default.to_owned(), short));
             }
         };
         node.inputs.iter().for_each(|v| name(&mut self.names, *v, "x"));
@@ -86,25 +90,38 @@ impl<'p> Printer<'p> {
                 equation.lhs.iter().for_each(|v| name(&mut self.names, *v, "weight"));
             }
         }
+        for equation in node.equations.iter().filter(|e| matches!(e.rhs, Rhs::Chain { .. })) {
+            let mut family = String::new();
+            equation.lhs.first().into_iter().for_each(|v| name(&mut self.names, *v, "h"));
+            for (k, v) in equation.lhs.iter().enumerate() {
+                if k == 0 {
+                    family.clone_from(&self.names[v.0]);
+                }
+                self.names[v.0] = format!("{family}[{}]", k + 1);
+            }
+        }
         for equation in &node.equations {
             // A constant that stands where it is used takes no name from others.
-            let stands_elsewhere = |v: &&Var| match &equation.rhs {
-                Rhs::Const(value) => !self.nests(**v, value),
-                _ => true, // may need its name
-            };
-            let named: Vec<Var> = equation.lhs.iter().filter(stands_elsewhere).copied().collect();
+            let needs_name =
+                |v: &&Var| if let Rhs::Const(value) = &equation.rhs { !self.nests(**v, value) } else { true };
+            let named: Vec<Var> = equation.lhs.iter().filter(needs_name).copied().collect();
             named.into_iter().for_each(|v| name(&mut self.names, v, default_name(&equation.rhs)));
         }
+        self.index = taken.fresh("k");
     }
 
     fn node(&mut self, typed: bool) -> String {
         let mut lines = Vec::new();
         for equation in &self.node.equations {
-            let (rhs, depth) = self.rhs(&equation.rhs);
+            let (rhs, depth) = self.rhs(equation);
             if let [v] = equation.lhs.as_slice()
                 && self.may_nest(*v, &equation.rhs, &rhs, depth)
             {
                 self.pieces[v.0] = Some((rhs, depth));
+                continue;
+            }
+            if let Rhs::Chain { args, at, .. } = &equation.rhs {
+                lines.push(self.chain(equation.lhs[0], args[*at], equation.lhs.len(), &rhs));
                 continue;
             }
             let left: Vec<&str> = equation.lhs.iter().map(|v| self.left(*v)).collect();
@@ -129,6 +146,18 @@ impl<'p> Printer<'p> {
         text + &lines.concat()
     }
 
+    /// The equations of a chain: its first member, and the call that makes a member of the one before.
+    fn chain(&self, first: Var, before: Var, calls: usize, call: &Piece) -> String {
+        let (family, k) = (self.family(first), &self.index);
+        let before = self.var(before).0.text;
+        format!("  {family}[0] = {before};\n  {family}[{k} + 1] = {} for {k} < {calls};\n", call.text)
+    }
+
+    /// The name of the family of a member.
+    fn family(&self, member: Var) -> &str {
+        self.names[member.0].split('[').next().unwrap_or("h")
+    }
+
     /// The name on the left; `_` for one of several results that nothing reads.
     fn left(&self, v: Var) -> &str {
         let read = self.uses[v.0] > 0 || self.outputs[v.0];
@@ -146,7 +175,9 @@ impl<'p> Printer<'p> {
             Rhs::Apply(..) | Rhs::Fold { .. } => {
                 self.uses[v.0] == 1 && text.text.len() <= SHORT && depth < DEPTH
             }
-            Rhs::Param { .. } | Rhs::If { .. } | Rhs::Fby { .. } | Rhs::Call { .. } => false,
+            Rhs::Param { .. } | Rhs::If { .. } | Rhs::Fby { .. } | Rhs::Call { .. } | Rhs::Chain { .. } => {
+                false
+            }
         }
     }
 
@@ -161,7 +192,7 @@ impl<'p> Printer<'p> {
         self.pieces[v.0].clone().unwrap_or_else(|| (Piece::atom(self.names[v.0].as_str()), 0))
     }
 
-    fn rhs(&self, rhs: &Rhs) -> (Piece, usize) {
+    fn rhs(&self, Equation { lhs, rhs }: &Equation) -> (Piece, usize) {
         let operands: Vec<(Piece, usize)> = rhs.operands().into_iter().map(|v| self.var(v)).collect();
         let depth = operands.iter().map(|(_, depth)| depth + 1).max().unwrap_or(0);
         let pieces: Vec<Piece> = operands.into_iter().map(|(piece, _)| piece).collect();
@@ -182,6 +213,11 @@ impl<'p> Printer<'p> {
                 Piece::atom(format!("param({init}){}", if *frozen { " by frozen" } else { "" }))
             }
             (Rhs::Call { node, along, .. }, _) => self.call(*node, &pieces, along.as_ref()),
+            (Rhs::Chain { node, at, .. }, _) => {
+                let mut pieces = pieces;
+                pieces[*at] = Piece::atom(format!("{}[{}]", self.family(lhs[0]), self.index));
+                self.call(*node, &pieces, None)
+            }
             (Rhs::Fold { .. } | Rhs::If { .. } | Rhs::Fby { .. }, _) => Piece::atom("_"),
         };
         (piece, depth)
@@ -215,6 +251,7 @@ fn default_name(rhs: &Rhs) -> &str {
         Rhs::If { .. } => "chosen",
         Rhs::Fby { .. } => "before",
         Rhs::Call { .. } => "result",
+        Rhs::Chain { .. } => "h",
     }
 }
 

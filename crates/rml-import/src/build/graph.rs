@@ -2,11 +2,21 @@
 
 use std::collections::BTreeMap;
 
-use super::{Builder, Call, Frame, Held, Val};
+use super::{Builder, Call, Frame, Held, Place, Val};
 use crate::model::{Attr, Graph, Node};
 use crate::ops;
 use crate::program::{Along, Rhs, Var};
 use crate::refuse::{Refusal, Res, refuse};
+
+/// A node of the program that is complete.
+pub(crate) struct Closed {
+    /// Its number.
+    node: usize,
+    /// The variables around it that it reads, which are its last inputs.
+    captures: Vec<Var>,
+    /// The slots of its parameters around it.
+    slots: Vec<usize>,
+}
 
 /// How deeply functions may call each other.
 const CALLS: usize = 40;
@@ -43,7 +53,7 @@ impl<'m> Builder<'m> {
             Held::View(mut view) => {
                 let found = frame.captures.iter().find(|(var, _)| *var == view.var).map(|(_, inner)| *inner);
                 let inner = found.unwrap_or_else(|| {
-                    let inner = frame.node.var(view.ty.clone(), crate::names::identifier(name));
+                    let inner = frame.node.var(view.ty.clone(), crate::names::words(name));
                     frame.captures.push((view.var, inner));
                     inner
                 });
@@ -85,6 +95,9 @@ impl<'m> Builder<'m> {
         if self.visited > super::VISITS {
             return refuse(format!("more than {} nodes are to be run", super::VISITS));
         }
+        let name = node.outputs.first().filter(|_| node.name.is_empty()).unwrap_or(&node.name);
+        let scope = name.rsplit_once('/').map(|(scope, _)| scope).filter(|scope| !scope.is_empty());
+        self.place = Place { scope: scope.unwrap_or(name).to_owned(), operands: node.inputs.clone() };
         self.results(node).map_err(|refusal| place(refusal, node))
     }
 
@@ -189,14 +202,13 @@ impl<'m> Builder<'m> {
     pub(crate) fn input(&mut self, val: &Val, dims: &[usize], name: &str) -> Val {
         let ty = rml_ir::Type::new(val.dtype(), dims);
         let node = &mut self.frame().node;
-        let var = node.var(ty.clone(), crate::names::identifier(name));
+        let var = node.var(ty.clone(), crate::names::words(name));
         node.inputs.push(var);
         Val::variable(val.elem, var, ty)
     }
 
-    /// Ends the node that is open: it gives `outputs`. Its number, and the variables around it that it reads, which are
-    /// its last inputs.
-    pub(crate) fn close(&mut self, outputs: &[Val]) -> Res<(usize, Vec<Var>)> {
+    /// Ends the node that is open: it gives `outputs`.
+    pub(crate) fn close(&mut self, outputs: &[Val]) -> Res<Closed> {
         let vars: Vec<Var> = outputs.iter().map(|v| self.var(v)).collect::<Res<_>>()?;
         let mut taken: Vec<Var> = Vec::new();
         for var in vars {
@@ -211,8 +223,9 @@ impl<'m> Builder<'m> {
         frame.node.outputs = taken;
         frame.node.inputs.extend(frame.captures.iter().map(|(_, inner)| *inner));
         frame.node.prune();
-        self.program.nodes.push(frame.node);
-        Ok((self.program.nodes.len() - 1, frame.captures.into_iter().map(|(outer, _)| outer).collect()))
+        let slots = frame.node.number_slots();
+        let node = self.alike.add(&mut self.program.nodes, frame.node);
+        Ok(Closed { node, captures: frame.captures.into_iter().map(|(outer, _)| outer).collect(), slots })
     }
 
     /// Drops the node that is open.
@@ -223,7 +236,7 @@ impl<'m> Builder<'m> {
     /// Calls a node that was closed.
     pub(crate) fn call(
         &mut self,
-        (node, captures): (usize, Vec<Var>),
+        Closed { node, captures, slots }: Closed,
         args: &[Val],
         along: Option<(Vec<Option<usize>>, bool)>,
         elems: &[crate::elem::Elem],
@@ -252,7 +265,7 @@ impl<'m> Builder<'m> {
         }
         let frame = self.frame();
         let lhs: Vec<Var> = types.iter().map(|ty| frame.node.var(ty.clone(), None)).collect();
-        let rhs = Rhs::Call { node, args: vars, along };
+        let rhs = Rhs::Call { node, args: vars, along, slots };
         frame.node.equations.push(crate::program::Equation { lhs: lhs.clone(), rhs });
         let results = lhs.into_iter().zip(types).zip(elems);
         Ok(results.map(|((var, ty), elem)| Val::variable(*elem, var, ty)).collect())

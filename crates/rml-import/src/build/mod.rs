@@ -52,7 +52,19 @@ pub(crate) struct Builder<'m> {
     depth: usize,
     /// How many nodes of the model were run, those of functions and bodies each time.
     visited: usize,
+    /// The node of the model that is run.
+    place: Place,
     nodes: names::Taken,
+    /// Which nodes of the program are alike.
+    alike: crate::blocks::Alike,
+}
+
+/// A node of the model, for the names of what it reads.
+#[derive(Default)]
+struct Place {
+    /// Its name without the operator.
+    scope: String,
+    operands: Vec<String>,
 }
 
 /// A node of the program while it is made.
@@ -87,7 +99,9 @@ impl<'m> Builder<'m> {
             opsets: opsets.clone(),
             depth: 0,
             visited: 0,
+            place: Place::default(),
             nodes: names::Taken::default(),
+            alike: crate::blocks::Alike::default(),
         }
     }
 
@@ -147,7 +161,7 @@ impl<'m> Builder<'m> {
             && let Some(data) = self.frame().node.vars.get_mut(view.var.0)
             && data.name.is_none()
         {
-            data.name = names::identifier(name);
+            data.name = names::words(name);
         }
     }
 }

@@ -6,7 +6,7 @@ use rml_ir::{Shape, Type, Value};
 use super::{Builder, Const, Held, Origin, Val};
 use crate::elem::Elem;
 use crate::names;
-use crate::program::{Rhs, Var};
+use crate::program::{Rhs, Source, Var};
 use crate::refuse::{Refusal, Res};
 use crate::tensor::{is_num, uniform};
 
@@ -106,12 +106,20 @@ impl Builder<'_> {
         Ok(var)
     }
 
-    /// A new parameter of that shape, which is made of a weight as `source` says.
-    pub(crate) fn parameter(&mut self, shape: &Shape, weight: usize, source: String) -> Res<Var> {
+    /// A new parameter of that shape, which is made of a weight as `text` says in the mapping.
+    pub(crate) fn parameter(&mut self, shape: &Shape, weight: usize, text: String) -> Res<Var> {
         let ty = Type { dtype: rml_ir::DType::Num, shape: shape.clone() };
         let entry = &self.weights.all[weight];
-        let (name, frozen) = (names::identifier(&entry.name), entry.computed);
-        let var = self.define(ty.clone(), Rhs::Param { ty, weight, source, frozen })?;
+        // A number that an exporter gives says nothing: such a weight is called by the node that reads it.
+        let name = if entry.name.starts_with("onnx::") {
+            let what = if self.place.operands.get(2) == Some(&entry.name) { "bias" } else { "weight" };
+            names::words(&self.place.scope).map(|words| format!("{words}_{what}"))
+        } else {
+            names::words(&entry.name)
+        };
+        let (slot, frozen) = (self.program.sources.len(), entry.computed);
+        self.program.sources.push(Source { weight, text });
+        let var = self.define(ty.clone(), Rhs::Param { ty, slot, frozen })?;
         self.frame().node.vars[var.0].name = name;
         Ok(var)
     }

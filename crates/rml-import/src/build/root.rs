@@ -32,13 +32,15 @@ pub(crate) fn build(model: &Model, options: &Options) -> Res<Built> {
     let precision = if options.f64 { Precision::F64 } else { Precision::F32 };
     let mut builder = Builder::new(precision, &model.functions, &model.opsets);
     builder.frame().node.name = builder.nodes.fresh(&options.node);
+    // A node hides the function of its name.
+    rml_ir::op::names().chain(["frozen"]).for_each(|name| drop(builder.nodes.fresh(name)));
     let types = input_types(model, options)?;
     let pairs = states::pairs(model, &types, &options.states)?;
     let mut inputs = Vec::new();
     let mut delays = Vec::new();
     for (name, elem, dims) in &types {
         let ty = Type::new(elem.dtype(), dims);
-        let suggested = Some(names::identifier(name).unwrap_or_else(|| "x".to_owned()));
+        let suggested = Some(names::words(name).unwrap_or_else(|| "x".to_owned()));
         let var = builder.frame().node.var(ty.clone(), suggested);
         let output = pairs.iter().find(|(input, _)| input == name).map(|(_, output)| output.clone());
         match output {
@@ -110,7 +112,7 @@ impl Builder<'_> {
         if taken || constant || !is_defined {
             var = self.define(ty, Rhs::Apply(rml_ir::op::Op::Copy, vec![var]))?;
         }
-        let suggested = names::identifier(name).unwrap_or_else(|| "y".to_owned());
+        let suggested = names::words(name).unwrap_or_else(|| "y".to_owned());
         self.frame().node.vars[var.0].name = Some(suggested);
         self.frame().node.outputs.push(var);
         Ok(var)
@@ -139,6 +141,7 @@ impl Builder<'_> {
         let mut root = std::mem::take(&mut self.frame().node);
         root.prune();
         self.program.nodes.push(root);
+        crate::blocks::outline(&mut self.program, &mut self.alike, &mut self.nodes);
         Built { program: self.program, weights: self.weights.all, inputs, outputs, states }
     }
 }

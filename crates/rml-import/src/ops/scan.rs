@@ -73,7 +73,7 @@ fn inside(b: &mut Builder<'_>, body: &Body<'_>) -> Res<Vec<Val>> {
         .iter()
         .enumerate()
         .map(|(i, v)| {
-            let word = crate::names::identifier(name(body.lead.len() + i)).unwrap_or_else(|| "state".into());
+            let word = crate::names::words(name(body.lead.len() + i)).unwrap_or_else(|| "state".into());
             b.declared(v, &word)
         })
         .collect();

@@ -3,6 +3,7 @@
 
 #![allow(missing_docs, clippy::cast_precision_loss, clippy::float_cmp, reason = "tests")]
 
+mod blocks;
 mod control;
 mod hostile;
 mod images;
