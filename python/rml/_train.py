@@ -229,6 +229,7 @@ def train(
     evaluate: str | bool = True,
     set: Mapping[str, Any] | None = None,
     batch: int | None = None,
+    shards: int | None = None,
     epochs: int = 10,
     windows: int | None = None,
     cycles: int | None = None,
@@ -278,15 +279,16 @@ def train(
     `until` a condition such as `"length >= 475 for 5"` holds; every `report` windows make a report instead of an epoch.
 
     `node` is the node to train (by default `train`), and `evaluate` the node that runs after each epoch (by default
-    `infer`, if the program has it; `False`: none). `set` has its static parameters, `batch` is the number of stacked
-    windows (by default 32 if the node has a dimension `batch`), `epochs` the total number of epochs, `seed` the seed of
-    initial values, split and shuffling. `test` and `validate` are the windows to keep: a share below 1.0 or a count,
-    drawn by the seed, or `"last:0.2"` and `"last:297"` for the last ones in the order of the data; `validate` may be
-    other data. `save` names a checkpoint, which is written every `save_every` epochs and at the end; `resume` names a
+    `infer`, if the program has it; `False`: none). `set` has its static parameters, `batch` is the number of
+    stacked windows (by default 32 if the node has a dimension `batch`), `shards` the number of parts in which a
+    batch is computed, one after the other, `epochs` the total number of epochs, `seed` the seed of initial values,
+    split and shuffling. `test` and `validate` are the windows to keep: a share below 1.0 or a count, drawn by the
+    seed, or `"last:0.2"` and `"last:297"` for the last ones in the order of the data; `validate` may be other data.
+    `save` names a checkpoint, which is written every `save_every` epochs and at the end; `resume` names a
     checkpoint to continue from, and `best` one for the best epoch by `metric`, such as `"accuracy:max"`. `patience`
     ends the training after this many epochs without a better one. `log` names a folder for the metrics. `engine`,
-    `backend`, `device` and `threads` are as for `Program.session`. With `on_disk`, data in files larger than memory is
-    read in pieces, with the same bits.
+    `backend`, `device` and `threads` are as for `Program.session`. With `on_disk`, data in files larger than memory
+    is read in pieces, with the same bits.
 
     `columns` has the columns of files for each input: `{"x": ["open", "close"], "y": "label"}`, or `"p0..p63"` for a
     range of columns; `"hour(date),load"` reads the hour of dates. `table` describes tables in text: `separator`,
@@ -334,6 +336,7 @@ def train(
         evaluates=bool(evaluate),
         set=dict(set or {}),
         batch=batch,
+        shards=shards,
         epochs=epochs,
         windows=windows,
         cycles=cycles,

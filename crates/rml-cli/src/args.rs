@@ -261,7 +261,9 @@ pub(crate) enum Stage {
     Fold,
     /// Restricted to what the outputs and trained parameters need
     Cone,
-    /// Random initial values drawn: the program that runs
+    /// In two parts, for a training with shards: gradients, and updates of parameters
+    Cut,
+    /// In one part, random initial values drawn: the program that runs
     Draw,
     /// The same, with clocks, recurrences, windows and the values that are constant in a window
     Analyse,

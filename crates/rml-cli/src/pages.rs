@@ -106,6 +106,7 @@ pub(crate) const PAGES: &[(&str, &str)] = &[
     ("editor-lost", include_str!("../../../docs/errors/editor-lost.md")),
     ("no-batch-dimension", include_str!("../../../docs/errors/no-batch-dimension.md")),
     ("batch-state", include_str!("../../../docs/errors/batch-state.md")),
+    ("cannot-shard", include_str!("../../../docs/errors/cannot-shard.md")),
     ("window-incomplete", include_str!("../../../docs/errors/window-incomplete.md")),
     ("endless-window", include_str!("../../../docs/errors/endless-window.md")),
     ("until-condition", include_str!("../../../docs/errors/until-condition.md")),

@@ -148,6 +148,9 @@ impl Observer for Display<'_> {
         let plural = if info.parameters == 1 { "" } else { "s" };
         if info.epochs.is_some() {
             let _ = write!(text, ", batch {}", info.batch);
+            if let shards @ 2.. = info.position.setup.shards {
+                let _ = write!(text, " in {shards} shards");
+            }
         }
         let _ = write!(text, ", {} parameter{plural}{}", info.parameters, updates(info));
         if info.epochs_done > 0 {

@@ -41,7 +41,9 @@ pub enum Stage {
     Fold,
     /// The same, restricted to what the outputs and trained parameters need; the static analyses work on it.
     Cone,
-    /// The same with random constants drawn: the program that runs.
+    /// The same in two parts, for a training with shards: gradients, and updates of parameters.
+    Cut,
+    /// The same, in one part, with random constants drawn: the program that runs.
     Draw,
     /// The same, with the clocks and facts that a scheduler can use.
     Analyse,
@@ -87,6 +89,11 @@ fn dump_module(module: &typed::Module, options: &Options, stage: Stage) -> Resul
         Stage::Settle => after(module, options, Step::Settle)?,
         Stage::Fold => after(module, options, Step::Fold)?,
         Stage::Cone => after(module, options, Step::Cone)?,
+        Stage::Cut => {
+            let cut = pass::cut(&pass::inline_with_gradients(&rml_autodiff::differentiate(module)?)?)?;
+            let text = |flat| flat_text(&pass::lower(flat, keep(options)));
+            format!("{}\n{}", text(cut.gradients)?, text(cut.update)?)
+        }
         Stage::Draw => {
             let drawn = runnable(back(module, options)?, options)?;
             flat_text(&drawn)?

@@ -59,4 +59,4 @@ pub use rml_elab::{Index, Meaning, NamePlace, NodePlace, Variable, VariableKind}
 pub use rml_syntax::{is_keyword, keywords};
 pub use source::{Source, enumerated_inputs, input_names, integer_inputs, interface, list_inputs};
 pub use stacked::Stacked;
-pub use unit::Unit;
+pub use unit::{Sharded, Unit};

@@ -2,10 +2,12 @@
 
 use std::sync::Arc;
 
+use indexmap::{IndexMap, IndexSet};
 use rml_analysis::{Bounded, Role};
 use rml_base::{Diagnostics, Error, Span};
 use rml_ir::flat::Flat;
 use rml_ir::normal::Differentiated;
+use rml_ir::pass::Exchanged;
 use rml_ir::{pass, typed};
 
 use crate::analysis::Analysis;
@@ -74,6 +76,30 @@ impl Unit {
         Ok(Program { gradients, learned: Arc::new(learned), bounded, rates, calls, ..program })
     }
 
+    /// The program in two parts, for a training with shards.
+    ///
+    /// # Errors
+    /// The same as for [`program`](Self::program); an update that cannot be separated from the rest.
+    pub fn sharded(&self) -> Result<Sharded, Error> {
+        let made = pass::inline_with_gradients(&self.module).and_then(|inlined| {
+            let mut cut = pass::cut(&inlined)?;
+            let norms = match self.options.gradients {
+                true => cut.show_norms(|key| inlined.gradients.contains_key(key)),
+                false => IndexMap::new(),
+            };
+            let calls = Arc::new(calls(&inlined.flat));
+            let finish = |flat| runnable(flat, &self.options);
+            Ok((finish(cut.gradients)?, finish(cut.update)?, norms, calls, cut.exchanged, cut.clocks, cut.ticks))
+        });
+        let (gradients, update, norms, calls, exchanged, clocks, ticks) = self.front.fail(made)?;
+        let program = |flat| {
+            let program = Program::new(flat, &self.front, Diagnostics::new());
+            Program { calls: Arc::clone(&calls), ..program }
+        };
+        let update = Program { gradients: norms, ..program(update) };
+        Ok(Sharded { gradients: program(gradients), update, exchanged, clocks, ticks })
+    }
+
     /// The facts about the node before it runs, including the errors that the analyses find.
     ///
     /// # Errors
@@ -86,6 +112,21 @@ impl Unit {
     pub(crate) fn inlined(&self) -> Result<Flat, Error> {
         self.front.fail(pass::inline(&self.module))
     }
+}
+
+/// A program that trains, in two parts: see [`pass::cut`].
+#[derive(Clone, Debug)]
+pub struct Sharded {
+    /// Computes gradients; after the outputs of the node it has `bp` and `do` of each parameter.
+    pub gradients: Program,
+    /// Updates the parameters.
+    pub update: Program,
+    /// The parameters that are updated, in the order of outputs and inputs.
+    pub exchanged: Vec<Exchanged>,
+    /// The number of clocks on which they are updated.
+    pub clocks: usize,
+    /// The keys of the states that count the draws of random streams.
+    pub ticks: IndexSet<Arc<str>>,
 }
 
 /// The role of the root of a module.

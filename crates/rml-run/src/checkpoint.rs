@@ -4,6 +4,7 @@
 mod mismatch;
 mod position;
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -62,8 +63,25 @@ pub struct Checkpoint {
     pub states: IndexMap<Arc<str>, Value>,
     /// The position of the training; `None` for states that were not saved by a training.
     pub position: Option<Position>,
+    /// The separate states of all shards except the first one, by shard and key.
+    shards: BTreeMap<usize, IndexMap<Arc<str>, Value>>,
     /// How data is prepared, if there is no position that records it.
     preparation: Preparation,
+}
+
+/// The prefix of the names of states of shards except the first one. No instance path has a number between points, so
+/// these names are unambiguous.
+const SHARDS: &str = "shards.";
+
+/// The name of a state of a shard in a file.
+pub(crate) fn shard_key(shard: usize, key: &str) -> String {
+    format!("{SHARDS}{shard}.{key}")
+}
+
+/// The shard and the key in the name of a state in a file, if it is the state of a shard.
+fn shard_of(name: &str) -> Option<(usize, &str)> {
+    let (shard, key) = name.strip_prefix(SHARDS)?.split_once('.')?;
+    Some((shard.parse().ok()?, key))
 }
 
 /// The source of the parameters of a program, and of other states that it starts with.
@@ -130,7 +148,8 @@ pub(crate) enum Policy {
 impl Checkpoint {
     /// States by path, without a training run.
     pub fn of_states(states: IndexMap<Arc<str>, Value>) -> Self {
-        Self { origin: String::new(), states, position: None, preparation: Preparation::default() }
+        let (origin, shards) = (String::new(), BTreeMap::new());
+        Self { origin, states, position: None, shards, preparation: Preparation::default() }
     }
 
     /// The same states, learned from data that was prepared in this way.
@@ -185,6 +204,11 @@ impl Checkpoint {
         Some(d.note("`rml infer`, `run` and `trace` prepare data as the checkpoint says").help(help))
     }
 
+    /// The separate states of a shard except the first one, if the checkpoint has them.
+    pub(crate) fn shard(&self, shard: usize) -> Option<&IndexMap<Arc<str>, Value>> {
+        self.shards.get(&shard)
+    }
+
     /// The name of the file that was read.
     pub(crate) fn origin(&self) -> &str {
         &self.origin
@@ -227,6 +251,7 @@ impl Checkpoint {
             }
         };
         let mut states: Vec<(Arc<str>, Value)> = Vec::new();
+        let mut shards: BTreeMap<usize, IndexMap<Arc<str>, Value>> = BTreeMap::new();
         for (name, view) in file.iter() {
             let what = format!("tensor `{name}` of {origin}");
             memory::ask(view.data().len() as u64).map_err(|short| short.diagnostic(what))?;
@@ -237,10 +262,14 @@ impl Checkpoint {
                     view.shape()
                 ))
             })?;
-            states.push((name.into(), value));
+            match shard_of(&name) {
+                Some((shard, key)) => _ = shards.entry(shard).or_default().insert(key.into(), value),
+                None => states.push((name.into(), value)),
+            }
         }
         states.sort_by(|a, b| a.0.cmp(&b.0));
-        Ok(Self { origin: origin.to_owned(), states: states.into_iter().collect(), position, preparation })
+        let (origin, states) = (origin.to_owned(), states.into_iter().collect());
+        Ok(Self { origin, states, position, shards, preparation })
     }
 
     /// The bytes of a file. They depend on the states and the position only.
@@ -394,6 +423,7 @@ pub(crate) mod tests {
             double: false,
             seed: u64::MAX,
             batch: 32,
+            shards: 1,
             shuffle: true,
             windows: 1797,
             test: 297,

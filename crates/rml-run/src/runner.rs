@@ -11,10 +11,10 @@ use rml_base::profile::Phase;
 use rml_base::{Diagnostic, Diagnostics, Error, Severity, Sources};
 use rml_data::{Selection, Windows};
 use rml_driver::{
-    Analysis, BATCH, Options, Program, Source, Stacked, Unit, enumerated_inputs, input_names, integer_inputs,
+    Analysis, BATCH, Options, Program, Sharded, Source, Stacked, Unit, enumerated_inputs, input_names, integer_inputs,
     interface, keep_inputs, list_inputs,
 };
-use rml_engine::{Feeding, Outputs, Row, Status, Use};
+use rml_engine::{Feeding, Outputs, Row, Snapshot, Status, Use};
 use rml_ir::flat::{By, ClockClasses, Flat};
 use rml_ir::typed::StaticValue;
 use rml_ir::{DType, OutputInfo, Value};
@@ -28,8 +28,8 @@ mod waits;
 
 use columns::with_columns;
 pub(crate) use columns::with_gaps;
-pub(crate) use waits::incomplete;
-use waits::{about_windows, among, update_waits, waiting};
+use waits::{about_windows, among, update_waits};
+pub(crate) use waits::{incomplete, waiting};
 
 /// The default number of stacked windows.
 pub(crate) const DEFAULT_BATCH: usize = 32;
@@ -43,6 +43,8 @@ pub(crate) struct Family {
     pub(crate) stacks: bool,
     units: IndexMap<usize, Unit>,
     programs: IndexMap<usize, Program>,
+    /// The programs in two parts, by the number of stacked windows.
+    sharded: IndexMap<usize, Sharded>,
     /// The errors that `rml check` finds in the node, by the number of stacked windows.
     checked: IndexMap<usize, Checked>,
     /// Inputs to leave out.
@@ -158,6 +160,7 @@ impl Family {
             stacks,
             units: IndexMap::new(),
             programs: IndexMap::new(),
+            sharded: IndexMap::new(),
             checked: IndexMap::new(),
             without: Vec::new(),
             engine,
@@ -165,10 +168,31 @@ impl Family {
         })
     }
 
-    /// A session of the program for this many stacked windows, in its initial state.
-    fn session(&mut self, size: usize, wish: &Use) -> Result<Session, Error> {
+    /// A session for this many stacked windows, in its initial state: of the program, or of the part that computes
+    /// gradients.
+    fn session(&mut self, size: usize, part: Part, wish: &Use) -> Result<Session, Error> {
         let engine = self.engine.clone();
-        Session::open(self.program(size)?, &engine, wish)
+        let program = match part {
+            Part::Whole => self.program(size)?,
+            Part::Gradients => &self.sharded(size)?.gradients,
+        };
+        Session::open(program, &engine, wish)
+    }
+
+    /// What runs the programs.
+    pub(crate) fn engine(&self) -> &Engine {
+        &self.engine
+    }
+
+    /// The program in two parts, for that many stacked windows.
+    pub(crate) fn sharded(&mut self, size: usize) -> Result<&Sharded, Error> {
+        if !self.sharded.contains_key(&size) {
+            let engine = self.engine.clone();
+            let unit = self.unit(size)?;
+            let sharded = engine.time(Phase::Compile, || unit.sharded())?;
+            self.sharded.insert(size, sharded);
+        }
+        Ok(&self.sharded[&size])
     }
 
     /// Refuses a node that `rml check` rejects.
@@ -251,10 +275,19 @@ impl Family {
     }
 }
 
+/// What of a node runs.
+#[derive(Clone, Copy, Debug)]
+enum Part {
+    Whole,
+    /// Its gradients, with parameters that nothing updates.
+    Gradients,
+}
+
 /// A running node.
 #[derive(Debug)]
 pub(crate) struct Runner<'f> {
     family: &'f mut Family,
+    part: Part,
     session: Session,
     size: usize,
     wish: Use,
@@ -264,9 +297,22 @@ impl<'f> Runner<'f> {
     /// Starts a node in its initial state with `size` stacked windows; `cycles` is their length if all have the same
     /// one.
     pub(crate) fn new(family: &'f mut Family, size: usize, cycles: Option<usize>) -> Result<Self, Error> {
+        Self::of(family, Part::Whole, size, cycles)
+    }
+
+    /// The same of the part of the node that computes gradients.
+    pub(crate) fn gradients(
+        family: &'f mut Family,
+        size: usize,
+        cycles: Option<usize>,
+    ) -> Result<Self, Error> {
+        Self::of(family, Part::Gradients, size, cycles)
+    }
+
+    fn of(family: &'f mut Family, part: Part, size: usize, cycles: Option<usize>) -> Result<Self, Error> {
         let wish = Use::new(Feeding::Windows { cycles });
-        let session = family.session(size, &wish)?;
-        Ok(Self { family, session, size, wish })
+        let session = family.session(size, part, &wish)?;
+        Ok(Self { family, part, session, size, wish })
     }
 
     pub(crate) fn session(&self) -> &Session {
@@ -275,6 +321,11 @@ impl<'f> Runner<'f> {
 
     pub(crate) fn restore(&mut self, checkpoint: &Checkpoint, policy: Policy) -> Result<(), Error> {
         self.session.restore(checkpoint, policy)
+    }
+
+    /// Continues from the state of this or another run of the node.
+    pub(crate) fn continue_from(&mut self, snapshot: &Snapshot) -> Result<(), Error> {
+        self.session.set_snapshot(snapshot)
     }
 
     /// Runs a batch of windows to its end; none of its cycles may wait for later ones. `is_last` says that it is the
@@ -309,7 +360,7 @@ impl<'f> Runner<'f> {
     /// Changes the number of stacked windows.
     fn resize(&mut self, size: usize) -> Result<(), Error> {
         let mut states = self.session.held_states()?;
-        let mut session = self.family.session(size, &self.wish)?;
+        let mut session = self.family.session(size, self.part, &self.wish)?;
         let flat = Arc::clone(session.program().flat());
         let mut findings = Diagnostics::new();
         for (key, held) in states.iter() {
@@ -407,18 +458,60 @@ impl Averages {
     /// # Errors
     /// The outputs cannot be copied from their device.
     pub(crate) fn add(&mut self, all: &[Outputs], windows: usize) -> Result<(), Diagnostic> {
-        let metrics = (0..self.names.len()).filter(|&i| self.names[i].is_some());
-        // An update counts once, for any number of windows.
-        let gradients = self.gradients.values().map(|&i| (i, 1));
-        for (i, weight) in metrics.map(|i| (i, windows)).chain(gradients).collect::<Vec<_>>() {
-            for outputs in all {
-                outputs.for_each_value(i, |_, v| {
-                    self.sums[i] += number(v) * weight as f64;
-                    self.weights[i] += weight as u64;
-                })?;
+        self.add_metrics(all, windows)?;
+        let places = self.gradients.clone();
+        self.add_norms(all, &places)
+    }
+
+    /// Adds the metrics among outputs, each of which counts for `windows` windows.
+    ///
+    /// # Errors
+    /// The same as for [`add`](Self::add).
+    pub(crate) fn add_metrics(&mut self, all: &[Outputs], windows: usize) -> Result<(), Diagnostic> {
+        for i in (0..self.names.len()).filter(|&i| self.names[i].is_some()).collect::<Vec<_>>() {
+            self.add_values(i, (all, i), windows)?;
+        }
+        Ok(())
+    }
+
+    /// Adds the squared norms of gradients, which are the outputs with the numbers `places`.
+    ///
+    /// # Errors
+    /// The same as for [`add`](Self::add).
+    pub(crate) fn add_norms(
+        &mut self,
+        all: &[Outputs],
+        places: &IndexMap<Arc<str>, usize>,
+    ) -> Result<(), Diagnostic> {
+        for (key, i) in self.gradients.clone() {
+            // An update counts once, for any number of windows.
+            if let Some(place) = places.get(&key) {
+                self.add_values(i, (all, *place), 1)?;
             }
         }
         Ok(())
+    }
+
+    /// Adds the values of output `place` to the sum with number `i`.
+    fn add_values(
+        &mut self,
+        i: usize,
+        (all, place): (&[Outputs], usize),
+        weight: usize,
+    ) -> Result<(), Diagnostic> {
+        for outputs in all {
+            outputs.for_each_value(place, |_, v| {
+                self.sums[i] += number(v) * weight as f64;
+                self.weights[i] += weight as u64;
+            })?;
+        }
+        Ok(())
+    }
+
+    /// Adds the sums of another part of the same outputs.
+    pub(crate) fn join(&mut self, other: &Self) {
+        self.sums.iter_mut().zip(&other.sums).for_each(|(sum, other)| *sum += other);
+        self.weights.iter_mut().zip(&other.weights).for_each(|(weight, other)| *weight += other);
     }
 
     /// The norms of the gradients so far, by checkpoint key: the root of the mean of their squares over the updates.

@@ -24,6 +24,7 @@ codes! {
     EDITOR_LOST = "editor-lost", "The session of `rml lsp` with an editor ended unexpectedly.";
     NO_BATCH_DIMENSION = "no-batch-dimension", "A batch size is given for a node without a dimension `batch`.";
     BATCH_STATE = "batch-state", "A state's shape depends on the batch size, which changes for the last, short batch.";
+    CANNOT_SHARD = "cannot-shard", "A training cannot be divided into shards.";
     WINDOW_INCOMPLETE = "window-incomplete", "A value waits for cycles beyond the end of its window.";
     ENDLESS_WINDOW = "endless-window", "A node that generates its own data never ends a window.";
     UNTIL_CONDITION = "until-condition", "The condition of `--until` is malformed.";

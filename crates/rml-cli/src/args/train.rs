@@ -66,6 +66,10 @@ pub(crate) struct Train {
     /// evaluate, if the program has it
     #[arg(long, value_name = "NAME")]
     pub(crate) evaluate: Option<String>,
+    /// Compute each batch in N parts, one after the other, and update the parameters once, by the mean of their
+    /// gradients: for batches that do not fit in memory at once. By default 1, or the number in the checkpoint
+    #[arg(long, value_name = "N", value_parser = values::positive, requires = "data")]
+    pub(crate) shards: Option<usize>,
     /// How many epochs in total; a resumed run counts those of the earlier runs
     #[arg(long, value_name = "N", default_value_t = 10)]
     pub(crate) epochs: u64,

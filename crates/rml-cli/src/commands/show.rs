@@ -31,7 +31,8 @@ pub(crate) fn dump(args: &Dump, output: &mut Output) -> Result<(), Stop> {
         | args::Stage::Inline
         | args::Stage::Settle
         | args::Stage::Fold
-        | args::Stage::Cone => {
+        | args::Stage::Cone
+        | args::Stage::Cut => {
             let why = "random initial values are drawn after this stage";
             super::refuse_unused(why, &[("seed", args.seed.is_some())])?;
         }
@@ -48,6 +49,7 @@ pub(crate) fn dump(args: &Dump, output: &mut Output) -> Result<(), Stop> {
         args::Stage::Settle => Stage::Settle,
         args::Stage::Fold => Stage::Fold,
         args::Stage::Cone => Stage::Cone,
+        args::Stage::Cut => Stage::Cut,
         args::Stage::Draw => Stage::Draw,
         args::Stage::Analyse => Stage::Analyse,
         args::Stage::Plan => Stage::Plan,

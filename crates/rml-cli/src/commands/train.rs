@@ -181,6 +181,7 @@ pub(super) fn options(args: &Train, signals: &Signals, engine: Engine) -> Result
         evaluate: args.evaluate.clone().map_or(Evaluate::Usual, Evaluate::Node),
         set: super::settings(&args.program.set, args.program.batch)?,
         batch: args.program.batch,
+        shards: args.shards,
         epochs: args.epochs,
         length: length(args)?,
         seed: args.seed,

@@ -225,7 +225,7 @@ fn renumber_constant(rhs: &mut Rhs, ids: &Renumbered<ConstId>) {
 }
 
 /// Drops all variables that are not live, with their equations, and what only those name.
-fn restrict(flat: Flat, live: &[bool]) -> Flat {
+pub(super) fn restrict(flat: Flat, live: &[bool]) -> Flat {
     let is_live = |v: Var| live[v.index()];
     let consts_used = constants_used(&flat, is_live);
     let mut windows_used = vec![false; flat.windows.len()];

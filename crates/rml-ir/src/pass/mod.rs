@@ -15,6 +15,7 @@
 
 mod cone;
 mod constant;
+mod cut;
 mod determined;
 mod draw;
 mod drop_inputs;
@@ -28,11 +29,14 @@ mod show_ends;
 mod show_norms;
 
 pub use cone::cone;
+pub use cut::{Cut, Exchanged, cut, verify as verify_cut};
 pub use draw::{ask_for_draws, draw};
 pub use drop_inputs::drop_inputs;
 pub use fold::{fold, fold_initial_values};
 pub use forget::{forget_inputs, forget_values};
-pub use inline::{WithGradients, inline, inline_held, inline_open, inline_with_gradients};
+pub use inline::{
+    UpdateInstance, Updates, WithGradients, inline, inline_held, inline_open, inline_with_gradients,
+};
 pub use lower::{Keep, Step, lower, lower_drawn, lower_with};
 pub use normalize::normalize;
 pub use settle::settle;

@@ -16,11 +16,18 @@ use crate::types::{Shape, Type};
 ///
 /// Requires: `flat::verify`. Ensures: the same; the other outputs and the states are what they were before.
 pub fn show_norms(program: WithGradients) -> (Flat, IndexMap<Arc<str>, usize>) {
-    let WithGradients { mut flat, gradients } = program;
+    let WithGradients { mut flat, gradients, .. } = program;
     let mut places = IndexMap::new();
-    if flat.outputs.is_empty() {
-        return (flat, places);
+    if !flat.outputs.is_empty() {
+        places = show(&mut flat, gradients);
     }
+    checked("show_norms", || verify(&flat));
+    (flat, places)
+}
+
+/// Makes the squared norms of variables outputs. Says where they stand.
+pub(super) fn show(flat: &mut Flat, gradients: IndexMap<Arc<str>, Var>) -> IndexMap<Arc<str>, usize> {
+    let mut places = IndexMap::new();
     for (key, gradient) in gradients {
         let VarData { ty, span, .. } = flat.vars[gradient].clone();
         let is_scalar = ty.shape.is_scalar();
@@ -37,6 +44,5 @@ pub fn show_norms(program: WithGradients) -> (Flat, IndexMap<Arc<str>, usize>) {
         places.insert(key, flat.outputs.len());
         flat.outputs.push(squares);
     }
-    checked("show_norms", || verify(&flat));
-    (flat, places)
+    places
 }

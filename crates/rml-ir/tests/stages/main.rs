@@ -1,6 +1,7 @@
 //! The stages' text forms, verifiers and the passes between them.
 
 mod cone;
+mod cut;
 mod flat;
 mod fold;
 mod forget;

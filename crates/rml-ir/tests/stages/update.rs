@@ -5,7 +5,7 @@ use rml_ir::flat::{Flat, Init, Rhs, print};
 use crate::support::{differentiated, edited, equation_of, inlined};
 
 /// `k` is trained with an optimiser that has a state of its own, in a node that is called `every end`.
-const WINDOWED: &str = r#"normal f32 root n3
+pub(crate) const WINDOWED: &str = r#"normal f32 root n3
 node n0 "momentum"
   formal v0
   formal v1

@@ -61,8 +61,11 @@ pub struct Setup {
     pub double: bool,
     /// The seed of initialisers, split and shuffling.
     pub seed: u64,
-    /// Windows stacked at a time.
+    /// Windows in a step: stacked at a time, or divided into shards.
     pub batch: usize,
+    /// Shards of a step.
+    #[serde(default = "one", skip_serializing_if = "is_one")]
+    pub shards: usize,
     /// Whether the windows are shuffled each epoch.
     pub shuffle: bool,
     /// Windows in the data.
@@ -166,6 +169,14 @@ fn is_false(flag: &bool) -> bool {
     !flag
 }
 
+fn one() -> usize {
+    1
+}
+
+fn is_one(shards: &usize) -> bool {
+    *shards == 1
+}
+
 fn is_none(windows: &usize) -> bool {
     *windows == 0
 }
@@ -175,6 +186,11 @@ impl Setup {
     pub(crate) fn kept(&self) -> (Kept, Kept) {
         let Self { test, last_test, validation, last_validation, .. } = *self;
         (Kept { count: test, last: last_test }, Kept { count: validation, last: last_validation })
+    }
+
+    /// How many windows are stacked: the windows of one shard.
+    pub(crate) fn shard(&self) -> usize {
+        self.batch.div_ceil(self.shards)
     }
 
     /// How many windows are not used, since they share rows with windows for testing or validation.
@@ -198,6 +214,9 @@ impl Position {
         let (Setup { batch, windows, test, validation, ragged, .. }, Reached { done, sums, .. }) =
             (&self.setup, &self.reached);
         let sums = |most: u64| sums.iter().all(|(_, _, n)| *n <= most);
+        if self.setup.shards == 0 {
+            return false;
+        }
         if let Some(length) = &self.reached.length {
             return *batch > 0
                 && (*done as u64) < length.report

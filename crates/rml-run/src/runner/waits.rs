@@ -38,7 +38,7 @@ pub(crate) fn incomplete(session: &Session) -> Error {
 
 const CUT: &str = "cut backward dependences at the end of each window: `f(x) every end`, or `merge` on `end`; where windows end before a restart, `every (false fby back r)`, let the data end the last one: `l = last(r) every end`, see \"Restarts\" in docs/language/gradients.md";
 
-pub(super) fn waiting(session: &Session) -> Diagnostic {
+pub(crate) fn waiting(session: &Session) -> Diagnostic {
     let mut d = Diagnostic::error(
         codes::WINDOW_INCOMPLETE,
         "a window ended, and values in it still wait for later cycles",

@@ -21,7 +21,7 @@ use crate::session::Session;
 
 /// A source of blocks to train on: windows of data, a node that makes its own data, or lines of a stream.
 pub(super) trait Blocks {
-    /// The session that is trained.
+    /// The session that is trained, or one that [`show`](Self::show) brings up to date.
     fn session(&self) -> &Session;
 
     /// Trains on the next block, and adds its outputs to the averages. Returns how much was trained.
@@ -70,8 +70,12 @@ pub(super) trait Blocks {
     }
 
     /// Shows the learned states to the observer.
-    fn show(&mut self, observer: &mut dyn Observer) {
+    ///
+    /// # Errors
+    /// The states cannot be read.
+    fn show(&mut self, observer: &mut dyn Observer) -> Result<(), Error> {
         observer.learned(self.session());
+        Ok(())
     }
 }
 
@@ -208,7 +212,7 @@ impl<'a> Course<'a> {
             settled.clone_from(&self.position.reached);
         }
         self.began = Instant::now();
-        self.tell(summary, blocks, observer);
+        self.tell(summary, blocks, observer)?;
         self.doubt(blocks, observer)
     }
 
@@ -244,10 +248,10 @@ impl<'a> Course<'a> {
         if self.position.reached.done > 0 && !interrupted {
             let mut summary = self.summary();
             self.keep(blocks, |records, now| records.rest(&mut summary, now))?;
-            self.tell(summary, blocks, observer);
+            self.tell(summary, blocks, observer)?;
         }
         self.position.reached = blocks.settled().map_or_else(|| self.reached(), |settled| settled.clone());
-        blocks.show(observer);
+        blocks.show(observer)?;
         self.keep(blocks, Keeper::end)?;
         Ok(self.report)
     }
@@ -263,10 +267,16 @@ impl<'a> Course<'a> {
         keep(records, &mut Now { position, report, states, engine: &options.engine, failed: None })
     }
 
-    fn tell(&mut self, summary: EpochSummary, blocks: &mut dyn Blocks, observer: &mut dyn Observer) {
-        blocks.show(observer);
+    fn tell(
+        &mut self,
+        summary: EpochSummary,
+        blocks: &mut dyn Blocks,
+        observer: &mut dyn Observer,
+    ) -> Result<(), Error> {
+        blocks.show(observer)?;
         observer.epoch(&summary);
         self.report.epochs.push(summary);
+        Ok(())
     }
 
     /// The results of the epoch or report so far.

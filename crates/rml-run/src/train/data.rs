@@ -1,5 +1,8 @@
 //! Training on windows of data: epoch after epoch, batch after batch.
 
+use std::sync::Arc;
+
+use indexmap::IndexMap;
 use rml_base::codes::run as codes;
 use rml_base::profile::Phase;
 use rml_base::{Diagnostic, Diagnostics, Error};
@@ -8,6 +11,7 @@ use rml_data::{
     check_ranges, order,
 };
 use rml_driver::{ClassAxes, Options, Program, Source, enumerated_inputs, interface};
+use rml_ir::Value;
 
 use super::confusion;
 use super::confusion::Classes;
@@ -17,12 +21,13 @@ use super::observer::{EpochSummary, Observer, Ran, TrainInfo, TrainReport};
 use super::options::{Evaluate, TestSplit, TrainOptions, Validate};
 use super::resume;
 use super::start::{Common, NONE};
+use super::steps::Steps;
 use super::test::{Nodes, Test, warn_of_learning};
 use super::updates;
 use super::{doubts, scale, targets};
-use crate::checkpoint::{Checkpoint, Policy, Position, Reached, Setup};
+use crate::checkpoint::{Checkpoint, Position, Reached, Setup};
 use crate::fingerprint;
-use crate::runner::{Averages, Family, Metrics, Runner};
+use crate::runner::{Averages, Family, Metrics};
 use crate::session::Session;
 
 /// The default node to run over the test windows.
@@ -65,8 +70,8 @@ impl<'a> OnData<'a> {
             .engine
             .time(Phase::Data, bound)
             .map_err(|e| settable(e, source, common.compile.node.as_deref()))?;
-        common.family.refuse_undeclared(common.size, &windows)?;
-        let mut nodes = test_node(source, data, options, (&common.compile, common.size), &recipe)?;
+        common.family.refuse_undeclared(common.stacked, &windows)?;
+        let mut nodes = test_node(source, data, options, (&common.compile, common.stacked), &recipe)?;
         common.warn(observer);
         notes.iter().for_each(|note| observer.note(note));
         let in_order = common.shuffle.is_none() && windows.are_cut() && updates::crosses(&common.program);
@@ -129,7 +134,7 @@ impl<'a> OnData<'a> {
         let (test_names, validation) = test.as_ref().map(Test::names).unwrap_or_default();
         let names = Names { test: test_names, validation, ..Names::default() };
         let Common { mut family, resumed, .. } = common;
-        let course = Course::new(options, family.program(position.setup.batch)?, names, position)?;
+        let course = Course::new(options, family.program(position.setup.shard())?, names, position)?;
         Ok(Self { options, family, windows, test, train_set, resumed, course })
     }
 
@@ -141,16 +146,14 @@ impl<'a> OnData<'a> {
     /// Trains all remaining epochs.
     pub(super) fn run(mut self, observer: &mut dyn Observer) -> Result<TrainReport, Error> {
         let setup = self.course.position().setup.clone();
-        let mut runner = Runner::new(&mut self.family, setup.batch, self.windows.same_length())?;
-        if let Some(checkpoint) = &self.resumed {
-            runner.restore(checkpoint, Policy::Exact)?;
-        }
+        let cycles = self.windows.same_length();
+        let steps = Steps::new(&mut self.family, &setup, cycles, self.resumed.as_ref())?;
         let Self { options, windows, test, train_set, .. } = self;
         let (epochs, of, batches) = (options.epochs, None, Batches::default());
         let mut blocks = Epochs {
             epochs,
             setup,
-            runner,
+            steps,
             windows,
             test,
             train_set,
@@ -168,7 +171,7 @@ struct Epochs<'f> {
     /// The total number of epochs.
     epochs: u64,
     setup: Setup,
-    runner: Runner<'f>,
+    steps: Steps<'f>,
     windows: Windows,
     test: Option<Test>,
     train_set: Vec<usize>,
@@ -200,7 +203,7 @@ impl Epochs<'_> {
 
 impl Blocks for Epochs<'_> {
     fn session(&self) -> &Session {
-        self.runner.session()
+        self.steps.session()
     }
 
     fn advance(&mut self, reached: &Reached, averages: &mut Averages) -> Result<Ran, Error> {
@@ -209,8 +212,7 @@ impl Blocks for Epochs<'_> {
         }
         let Some(batch) = self.batches.get(self.next) else { return Ok(Ran { windows: 0, cycles: 0 }) };
         self.next += 1;
-        let outputs = self.runner.run(&self.windows, batch, self.next == self.batches.len())?;
-        averages.add(&outputs, batch.len()).map_err(|d| self.session().fail(d))?;
+        self.steps.run(&self.windows, batch, self.next == self.batches.len(), averages)?;
         if reached.epoch == 0 && reached.done == 0 {
             self.first = averages.metrics();
         }
@@ -251,8 +253,19 @@ impl Blocks for Epochs<'_> {
     }
 
     fn evaluate(&mut self, summary: &mut EpochSummary) -> Result<(), Error> {
-        let Self { runner, setup, test, .. } = self;
-        test.as_mut().map_or(Ok(()), |test| test.evaluate(runner, setup.batch, summary))
+        let Self { steps, setup, test, .. } = self;
+        let Some(test) = test else { return Ok(()) };
+        test.evaluate(&Checkpoint::of_states(steps.to_evaluate()?), setup.shard(), summary)
+    }
+
+    fn states(&mut self) -> Result<IndexMap<Arc<str>, Value>, Error> {
+        self.steps.states()
+    }
+
+    fn show(&mut self, observer: &mut dyn Observer) -> Result<(), Error> {
+        self.steps.show()?;
+        observer.learned(self.steps.session());
+        Ok(())
     }
 }
 

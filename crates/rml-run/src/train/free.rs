@@ -10,7 +10,7 @@ use super::evaluation::Evaluation;
 use super::keeper::Names;
 use super::observer::{EpochSummary, Observer, Ran, TrainInfo, TrainReport};
 use super::options::{Length, TrainOptions};
-use super::start::Common;
+use super::start::{Common, refuse_shards};
 use crate::checkpoint::{Done, Policy, Position, Reached};
 use crate::rollout::{Reach, Rollout};
 use crate::runner::Averages;
@@ -30,6 +30,7 @@ impl<'a> Free<'a> {
         options: &'a TrainOptions,
         observer: &mut dyn Observer,
     ) -> Result<Self, Error> {
+        refuse_shards(options, "a node that makes its own data")?;
         let common = Common::new(source, None, options, options.stats)?;
         let mut rollout = Rollout::open(&common.program, &options.engine, length.look_ahead)?;
         let mut evaluation = Evaluation::new(source, length, options, &common.compile)?;

@@ -304,8 +304,11 @@ pub struct TrainOptions {
     pub evaluate: Evaluate,
     /// Static parameters of the run node.
     pub set: IndexMap<String, StaticValue>,
-    /// How many windows are stacked; by default 32 if the node has a dimension `batch`, or else 1.
+    /// How many windows a step has; by default 32 if the node has a dimension `batch`, or else one per shard.
     pub batch: Option<usize>,
+    /// How many shards a step is divided into; by default 1. Each shard is computed separately,
+    /// and the parameters are updated once, by the mean of the gradients.
+    pub shards: Option<usize>,
     /// How many epochs in total (a resumed run counts those of earlier runs).
     pub epochs: u64,
     /// The length of a training of a node without inputs, without data; it has reports instead of epochs.
@@ -366,6 +369,7 @@ impl Default for TrainOptions {
             evaluate: Evaluate::Usual,
             set: IndexMap::new(),
             batch: None,
+            shards: None,
             epochs: 10,
             length: None,
             seed: None,

@@ -23,6 +23,8 @@ pub(super) struct Terms {
     pub(super) seed: u64,
     /// Whether windows are shuffled, if this is known.
     pub(super) shuffle: Option<bool>,
+    /// How many shards a step has.
+    pub(super) shards: usize,
 }
 
 /// The options, completed by the run to resume, or by defaults.
@@ -37,6 +39,7 @@ pub(super) fn terms(options: &TrainOptions, before: Option<&Position>) -> Result
             precision: options.precision,
             seed: options.seed.unwrap_or_default(),
             shuffle: options.shuffle,
+            shards: options.shards.unwrap_or(1),
         });
     };
     let mut findings = Diagnostics::new();
@@ -50,6 +53,8 @@ pub(super) fn terms(options: &TrainOptions, before: Option<&Position>) -> Result
     let double = before.double || options.precision == Precision::F64;
     let precision = |double| if double { Precision::F64 } else { Precision::F32 };
     check(&mut findings, "precision", &precision(before.double), &precision(double));
+    let shards = options.shards.unwrap_or(before.shards);
+    check(&mut findings, "number of shards", &before.shards, &shards);
     let set = settings(&options.set, set.as_ref(), &mut findings);
     findings.extend(beyond(options, reached));
     findings.extend(other_recipe(&options.recipe, &preparation.asked));
@@ -58,7 +63,7 @@ pub(super) fn terms(options: &TrainOptions, before: Option<&Position>) -> Result
         return Err(findings.into());
     }
     let (seed, shuffle) = (before.seed, Some(before.shuffle));
-    Ok(Terms { node: before.node.clone(), set, precision: precision(before.double), seed, shuffle })
+    Ok(Terms { node: before.node.clone(), set, precision: precision(before.double), seed, shuffle, shards })
 }
 
 /// The error of a run that has already exceeded the requested length, or that has another kind of length.

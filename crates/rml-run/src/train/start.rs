@@ -4,6 +4,7 @@
 use std::path::PathBuf;
 
 use rml_base::codes::analysis::NO_UPDATE;
+use rml_base::codes::run as codes;
 use rml_base::profile::Phase;
 use rml_base::{Diagnostic, Error};
 use rml_data::{Kept, Preparation, Recipe};
@@ -31,9 +32,13 @@ pub(super) type CountWindows<'c> = &'c mut dyn FnMut(&Recipe) -> Result<usize, D
 pub(super) struct Common {
     pub(super) resumed: Option<Checkpoint>,
     pub(super) compile: Options,
-    /// How many windows are stacked.
-    pub(super) size: usize,
-    /// The requested number of stacked windows, if there is one.
+    /// How many windows a step has.
+    size: usize,
+    /// How many shards a step has.
+    shards: usize,
+    /// How many windows are stacked: the windows of a shard.
+    pub(super) stacked: usize,
+    /// The requested number of windows of a step, if there is one.
     pub(super) asked: Option<usize>,
     pub(super) family: Family,
     pub(super) program: Program,
@@ -59,12 +64,13 @@ impl Common {
         let read = |path| engine.time(Phase::Checkpoint, || Checkpoint::read(path));
         let resumed = options.resume.as_ref().map(|path| read(path)).transpose()?;
         let before = resumed.as_ref().and_then(|c| c.position.as_ref());
-        let Terms { node, mut set, precision, seed, shuffle } = resume::terms(options, before)?;
+        let Terms { node, mut set, precision, seed, shuffle, shards } = resume::terms(options, before)?;
+        check_shards(shards)?;
         let asked = asked_batch(options.batch, &mut set)?;
         let stacks = interface(source, &node)?.is_some_and(|i| i.has_batch);
         let other_trains = node != TRAIN && interface(source, TRAIN)?.is_some();
-        let stacked = asked.or(before.map(|p| p.setup.batch).filter(|_| stacks));
-        let batch = batch_size(source, &node, stacked)?;
+        let known = asked.or(before.map(|p| p.setup.batch).filter(|_| stacks));
+        let batch = step_size(source, &node, known, shards)?;
         let compile = Options {
             node: Some(node),
             set,
@@ -77,16 +83,17 @@ impl Common {
         let mut family = Family::new(source, compile.clone(), options.engine.clone())?;
         let recipe = before.map_or(&options.recipe, |position| &position.preparation.asked);
         let size = match windows {
-            None => stacked.unwrap_or(1),
-            Some(count) => family.size(batch, count(recipe)?),
+            None => known.unwrap_or(1),
+            Some(count) => batch.min(count(recipe)?).max(1),
         };
-        let program = family.program(size)?.clone();
-        family.refuse_rejected(size)?;
+        let stacked = size.div_ceil(shards);
+        let program = family.program(stacked)?.clone();
+        family.refuse_rejected(stacked)?;
         if let Some(checkpoint) = resumed.as_ref().filter(|_| asked.is_none()) {
             // This precedes reading data, so that a checkpoint of another program is reported as such.
             checkpoint.select(&program, Policy::Exact).map_err(|d| program.error(d))?;
         }
-        Ok(Self { resumed, compile, size, asked, family, program, shuffle, seed, other_trains })
+        Ok(Self { resumed, compile, size, shards, stacked, asked, family, program, shuffle, seed, other_trains })
     }
 
     /// The setup of a run with this many windows of data, some of which are kept for testing and validation.
@@ -96,6 +103,7 @@ impl Common {
             double: self.compile.precision == Precision::F64,
             seed: self.seed,
             batch: self.size,
+            shards: self.shards,
             shuffle: self.shuffle.unwrap_or(true),
             windows,
             test: test.count,
@@ -177,6 +185,38 @@ impl Common {
     pub(super) fn before(&self) -> Option<(&Position, Vec<String>)> {
         let checkpoint = self.resumed.as_ref()?;
         Some((checkpoint.position.as_ref()?, checkpoint.lacks(&self.program)))
+    }
+}
+
+/// A step has a shard at least.
+fn check_shards(shards: usize) -> Result<(), Diagnostic> {
+    match shards {
+        0 => Err(Diagnostic::error(codes::BAD_OPTION, "a step is to have at least one shard")
+            .note("the number of shards is 0")
+            .help("leave `--shards` out, or say how many parts a batch has: `--shards 4`")),
+        _ => Ok(()),
+    }
+}
+
+/// Refuses shards where windows are not divided among them.
+pub(super) fn refuse_shards(options: &TrainOptions, what: &str) -> Result<(), Diagnostic> {
+    match options.shards {
+        Some(2..) => {
+            let d = format!("shards divide the windows of data, and this trains on {what}");
+            Err(Diagnostic::error(codes::BAD_OPTION, d).help("leave `--shards` out"))
+        }
+        Some(_) | None => Ok(()),
+    }
+}
+
+/// How many windows a step has: as asked for, else by default. A node that stacks no windows has one in each shard.
+fn step_size(source: &Source, node: &str, asked: Option<usize>, shards: usize) -> Result<usize, Error> {
+    let stacks = interface(source, node)?.is_some_and(|i| i.has_batch);
+    match asked {
+        Some(1..) | None if shards > 1 && !stacks && asked.is_none_or(|asked| asked <= shards) => {
+            Ok(asked.unwrap_or(shards))
+        }
+        Some(_) | None => batch_size(source, node, asked),
     }
 }
 

@@ -16,7 +16,7 @@ use super::course::{Blocks, Course, diverged};
 use super::keeper::Names;
 use super::observer::{Observer, Ran, TrainReport};
 use super::options::{Length, TrainOptions};
-use super::start::Common;
+use super::start::{Common, refuse_shards};
 use crate::checkpoint::{Policy, Reached};
 use crate::infer::lines::{Format, Line, quoted};
 use crate::infer::stream::{Running, ask_for_answers};
@@ -98,6 +98,7 @@ impl<'a> TrainStream<'a> {
         options: &'a TrainOptions,
         observer: &mut dyn Observer,
     ) -> Result<Self, Error> {
+        refuse_shards(options, "lines of a stream")?;
         // The norms of gradients are not computed, since answers would wait for them.
         let mut common = Common::new(source, None, options, false)?;
         ask_for_answers(&common.program)?;
@@ -295,10 +296,11 @@ impl Blocks for Lines {
         }
     }
 
-    fn show(&mut self, observer: &mut dyn Observer) {
+    fn show(&mut self, observer: &mut dyn Observer) -> Result<(), Error> {
         if self.settled.is_none() || self.unsaved() == 0 {
             self.running.without_open(|session| observer.learned(session));
         }
+        Ok(())
     }
 }
 
@@ -308,8 +310,8 @@ fn format(
     options: &TrainOptions,
     cases: BTreeMap<String, Vec<String>>,
 ) -> Result<Format, Error> {
-    let stacked = common.family.stacked(common.size)?.outputs.iter().map(ToString::to_string).collect();
-    let single = common.family.stacks && common.size == 1 && options.batch.is_none();
+    let stacked = common.family.stacked(common.stacked)?.outputs.iter().map(ToString::to_string).collect();
+    let single = common.family.stacks && common.stacked == 1 && options.batch.is_none();
     let names = Arc::new(common.program.names(&cases, &ClassAxes::new()));
     let preparation = Arc::new(Preparation::default().with_cases(cases));
     Ok(Format { single, stacked, allow_nan: options.allow_nan, preparation, names })

@@ -12,7 +12,7 @@ use super::confusion::{self, Counts, Pair};
 use super::observer::{EpochSummary, Observer};
 use crate::checkpoint::Checkpoint;
 use crate::infer::{From, evaluate, network};
-use crate::runner::{Family, Metrics, Runner, metric_names};
+use crate::runner::{Family, Metrics, metric_names};
 
 /// The evaluating node, the data, and other data to compare epochs by.
 pub(super) struct Nodes {
@@ -81,12 +81,11 @@ impl Test {
     /// the current states of the training.
     pub(super) fn evaluate(
         &mut self,
-        trained: &Runner<'_>,
+        checkpoint: &Checkpoint,
         batch: usize,
         summary: &mut EpochSummary,
     ) -> Result<(), Error> {
-        let checkpoint = Checkpoint::of_states(trained.session().states()?);
-        let from = From { checkpoint: &checkpoint, fresh: false, interrupt: None };
+        let from = From { checkpoint, fresh: false, interrupt: None };
         let mut confusion = None;
         let mut over = |windows: &Windows, set: &[usize], what: &'static str| {
             if set.is_empty() {

@@ -87,6 +87,7 @@ impl Inliner<'_> {
             return;
         }
         let clocks = Clocks::of(&self.flat);
+        self.is_inside = true;
         for (_, parts) in sums {
             self.close_sum(&clocks, parts);
         }

@@ -19,6 +19,7 @@ use self::group::{Part, Sum, Within};
 use self::initial::Start;
 use self::paths::{InstancePath, Labels, stripped};
 use self::states::{Named, Update};
+pub(super) use self::states::{constant_expression, definitions};
 use crate::check::checked;
 use crate::flat::{Claim, Equation, Flat, Rhs, Var, VarData, Window, WindowData};
 use crate::normal::{self, Callee, ConstId, ConstKind, Differentiated, Eq, Formal, Init, NodeId};
@@ -66,6 +67,30 @@ pub struct WithGradients {
     /// By checkpoint key, the gradient of each parameter that differentiation made trainable: what its optimiser is
     /// given, or would be, present in the cycles where it is.
     pub gradients: IndexMap<Arc<str>, Var>,
+    /// The instances that update its parameters; none where these are held.
+    pub updates: Updates,
+}
+
+/// The instances in an inlined program that update parameters (PARAM-3, PARAM-9).
+#[derive(Clone, Debug, Default)]
+pub struct Updates {
+    /// The equations of these instances: what their arguments are computed from is not among them.
+    pub inside: IndexSet<Eq>,
+    /// The instances, but for those inside another one.
+    pub instances: Vec<UpdateInstance>,
+}
+
+/// An instance that updates a parameter.
+#[derive(Clone, Debug)]
+pub struct UpdateInstance {
+    /// The parameter's checkpoint key; `None` where a call of an optimiser keeps no parameter.
+    pub key: Option<Arc<str>>,
+    /// The value that it gives.
+    pub output: Var,
+    /// Its arguments: the initial value, whether there is a gradient, and the gradient.
+    pub args: [Var; 3],
+    /// The parameter or the call.
+    pub span: Span,
 }
 
 /// As [`inline`], with the gradients that optimisers are given. A call of an optimiser in the source has none: what
@@ -124,6 +149,10 @@ struct Inliner<'m> {
     states: IndexMap<Eq, Named>,
     /// The parameters with an optimiser so far.
     updates: Vec<Update>,
+    /// The equations of their updates so far.
+    inside: IndexSet<Eq>,
+    /// Whether an equation that is emitted now is one of these.
+    is_inside: bool,
     /// The calls of `group_sum` in their updates so far.
     sums: IndexMap<Sum, Vec<Part>>,
     /// The initial values of the parameters so far.
@@ -216,6 +245,8 @@ impl<'m> Inliner<'m> {
             frames: Vec::new(),
             states: IndexMap::new(),
             updates: Vec::new(),
+            inside: IndexSet::new(),
+            is_inside: false,
             sums: IndexMap::new(),
             starts: Vec::new(),
             hold: false,
@@ -280,6 +311,7 @@ impl<'m> Inliner<'m> {
             let name = data.name.as_ref().map(|name| instance.path.join(name));
             vars.push(self.flat.vars.push(VarData { name, ..data.clone() }));
         }
+        let is_inside = std::mem::replace(&mut self.is_inside, instance.within.is_some());
         for (input, arg) in node.inputs().zip(instance.args) {
             self.copy(vars[input.var], *arg, instance.span);
         }
@@ -287,6 +319,7 @@ impl<'m> Inliner<'m> {
         if !self.frames.is_empty() {
             self.static_formals(node, &instance.path, instance.span);
         }
+        self.is_inside = is_inside;
         self.frames.push(Frame {
             node: instance.node,
             path: instance.path,
@@ -324,6 +357,7 @@ impl<'m> Inliner<'m> {
     /// Makes the copies of an instance's outputs.
     fn leave(&mut self) {
         let Some(frame) = self.frames.pop() else { return };
+        self.is_inside = frame.within.is_some();
         let outputs = &self.module.nodes[frame.node].outputs;
         for (result, output) in frame.results.iter().zip(outputs) {
             let output = frame.vars[*output];
@@ -344,7 +378,11 @@ impl<'m> Inliner<'m> {
     }
 
     fn emit(&mut self, lhs: Var, rhs: Rhs, span: Span) -> Eq {
-        self.flat.equations.push(Equation { lhs, rhs, span })
+        let eq = self.flat.equations.push(Equation { lhs, rhs, span });
+        if self.is_inside {
+            self.inside.insert(eq);
+        }
+        eq
     }
 
     fn copy(&mut self, lhs: Var, from: Var, span: Span) {
@@ -357,6 +395,7 @@ impl<'m> Inliner<'m> {
     }
 
     fn equation(&mut self, eq: Eq, equation: &'m normal::Equation) {
+        self.is_inside = self.frame().within.is_some();
         let frame = self.frame();
         let lhs: Vec<Var> = equation.lhs.iter().map(|v| frame.vars[*v]).collect();
         match &equation.rhs {

@@ -9,7 +9,7 @@ use rml_base::{Diagnostic, Diagnostics, Span};
 
 use super::super::constant;
 use super::paths::InstancePath;
-use super::{Inliner, WithGradients};
+use super::{Inliner, UpdateInstance, Updates, WithGradients};
 use crate::flat::{Equation, Flat, Rhs, State, Var};
 use crate::normal::{self, Eq, NodeId};
 use crate::op::Op;
@@ -26,8 +26,10 @@ pub(super) struct Update {
     pub(super) output: Var,
     /// When there is a gradient.
     pub(super) bp: Var,
-    /// What the optimiser is given as the gradient.
-    pub(super) gradient: Var,
+    /// What the optimiser is given: the initial value, when there is a gradient, and the gradient.
+    pub(super) args: [Var; 3],
+    /// Whether it is in no other update.
+    pub(super) is_outermost: bool,
     /// Its name.
     pub(super) path: InstancePath,
     /// The optimiser.
@@ -52,17 +54,24 @@ impl Inliner<'_> {
     /// Names the states and returns the flat form.
     pub(super) fn finish(mut self) -> Result<WithGradients, Diagnostics> {
         let defs = definitions(&self.flat);
+        self.is_inside = false;
         self.sample_constants(&defs);
-        self.parameters(&defs)?;
-        let mut gradients = IndexMap::new();
+        let holders = self.parameters(&defs)?;
+        let (mut gradients, mut keys) = (IndexMap::new(), IndexMap::new());
         for (eq, named) in self.states {
             let key = named.path.unique(|key| self.flat.states.contains_key(key));
             if let Some(&d) = self.gradients.get(&eq) {
                 gradients.insert(Arc::clone(&key), d);
             }
+            keys.insert(eq, Arc::clone(&key));
             self.flat.states.insert(key, State { equation: eq, parameter: named.parameter });
         }
-        Ok(WithGradients { flat: self.flat, gradients })
+        let instances = holders.into_iter().map(|(holder, instance)| UpdateInstance {
+            key: holder.and_then(|eq| keys.get(&eq).cloned()),
+            ..instance
+        });
+        let updates = Updates { inside: self.inside, instances: instances.collect() };
+        Ok(WithGradients { flat: self.flat, gradients, updates })
     }
 
     /// Lets samples of constant expressions compute the expression again, on the slow clock: then the state
@@ -87,16 +96,25 @@ impl Inliner<'_> {
         }
     }
 
-    /// Finds the `fby` that holds each parameter and gives it the parameter's name.
-    fn parameters(&mut self, defs: &[Option<Eq>]) -> Result<(), Diagnostics> {
-        let mut found = Diagnostics::new();
+    /// Finds the `fby` that holds each parameter and gives it the parameter's name. Returns the outermost updates, with
+    /// that equation.
+    fn parameters(
+        &mut self,
+        defs: &[Option<Eq>],
+    ) -> Result<Vec<(Option<Eq>, UpdateInstance)>, Diagnostics> {
+        let (mut found, mut holders) = (Diagnostics::new(), Vec::new());
         for update in std::mem::take(&mut self.updates) {
             let holder = origin(&self.flat, defs, update.output);
+            let holder = holder.filter(|eq| self.states.contains_key(eq));
+            if update.is_outermost {
+                let Update { output, args, span, .. } = update;
+                holders.push((holder, UpdateInstance { key: None, output, args, span }));
+            }
             match holder.and_then(|eq| Some((eq, self.states.get_mut(&eq)?))) {
                 Some((eq, named)) => {
                     *named = Named { path: update.path, parameter: true };
                     if !update.is_called {
-                        self.gradients.insert(eq, update.gradient);
+                        self.gradients.insert(eq, update.args[2]);
                     }
                 }
                 None if update.is_called => {}
@@ -109,7 +127,7 @@ impl Inliner<'_> {
                 }
             }
         }
-        if found.is_empty() { Ok(()) } else { Err(found) }
+        if found.is_empty() { Ok(holders) } else { Err(found) }
     }
 
     fn no_parameter(&self, update: &Update) -> Diagnostic {
@@ -134,7 +152,7 @@ impl Inliner<'_> {
 }
 
 /// The equation that defines each variable; `None` for inputs.
-pub(super) fn definitions(flat: &Flat) -> Vec<Option<Eq>> {
+pub(in crate::pass) fn definitions(flat: &Flat) -> Vec<Option<Eq>> {
     let mut defs = vec![None; flat.vars.len()];
     for (eq, equation) in flat.equations.iter_enumerated() {
         defs[equation.lhs.0 as usize] = Some(eq);
@@ -144,7 +162,7 @@ pub(super) fn definitions(flat: &Flat) -> Vec<Option<Eq>> {
 
 /// The equations of operators and constants that a variable is made of; `None` if anything else is among them,
 /// or if there are very many.
-fn constant_expression(flat: &Flat, defs: &[Option<Eq>], var: Var) -> Option<Vec<Eq>> {
+pub(in crate::pass) fn constant_expression(flat: &Flat, defs: &[Option<Eq>], var: Var) -> Option<Vec<Eq>> {
     const LIMIT: usize = 10_000;
     let mut found = IndexSet::new();
     let mut pending = vec![var];

@@ -63,7 +63,8 @@ impl Inliner<'_> {
         self.updates.push(Update {
             output,
             bp: update.bp,
-            gradient: args[2],
+            args,
+            is_outermost: self.frame().within.is_none(),
             path: update.parameter,
             optimiser: update.optimiser,
             is_called: update.is_called,

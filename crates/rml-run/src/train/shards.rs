@@ -1,0 +1,306 @@
+//! Training with shards: a step takes a batch in several parts, one after the other, and updates the parameters once
+//! (SHARD-1 to SHARD-4).
+//!
+//! The program runs in two parts ([`rml_ir::pass::cut`]). In a step, each shard runs its windows through the program
+//! of gradients, from states of its own; then the sum of their gradients goes through the program of updates. What a
+//! shard gives is a [`Part`], and their sum is one, too: whatever computes shards elsewhere has to hand over no more.
+
+use std::sync::Arc;
+
+use indexmap::IndexMap;
+use rml_base::codes::run as codes;
+use rml_base::{Diagnostic, Error};
+use rml_data::Windows;
+use rml_driver::{Program, Sharded};
+use rml_engine::{Block, Column, Feeding, Outputs, Present, Snapshot, States, Use};
+use rml_ir::{Data, Shape, Value};
+
+use crate::checkpoint::{Checkpoint, Policy, Setup, shard_key};
+use crate::engines::Engine;
+use crate::runner::{Averages, Family, Runner, waiting};
+use crate::session::Session;
+
+mod part;
+mod tree;
+
+use part::{Given, Part};
+use tree::Tree;
+
+/// How far apart the first ticks of two shards are (DRAW-5).
+const TICKS: i64 = 1 << 40;
+
+/// A node that is trained with shards.
+pub(super) struct Shards<'f> {
+    /// The whole program, for the windows of one shard.
+    program: Program,
+    sharded: Sharded,
+    /// Runs the windows of one shard after the other.
+    runner: Runner<'f>,
+    /// What each shard remembers, but for the parameters that are updated.
+    own: Vec<Snapshot>,
+    update: Session,
+    /// How many windows a shard has at most.
+    size: usize,
+    /// The whole program with the states of the first shard, for who looks at what was learned.
+    seen: Session,
+}
+
+impl<'f> Shards<'f> {
+    /// In its initial state; all windows have that many cycles, if they have the same number of them.
+    pub(super) fn new(
+        family: &'f mut Family,
+        setup: &Setup,
+        cycles: Option<usize>,
+    ) -> Result<Self, Error> {
+        let size = setup.shard();
+        let (program, sharded) = (family.program(size)?.clone(), family.sharded(size)?.clone());
+        let wish = Use::new(Feeding::Windows { cycles: None });
+        let update = Session::open(&sharded.update, family.engine(), &wish)?;
+        let seen = Session::open(&program, &Engine::simulator(), &wish)?;
+        let runner = Runner::gradients(family, size, cycles)?;
+        let mut shards = Self { program, sharded, runner, own: Vec::new(), update, size, seen };
+        let begin = shards.remembered()?;
+        for shard in 0..setup.shards {
+            let begin = shards.with_ticks(begin.clone(), shard)?;
+            shards.own.push(begin);
+        }
+        Ok(shards)
+    }
+
+    /// Continues from a checkpoint. A shard that it has no states of begins as the first one continues.
+    pub(super) fn restore(&mut self, checkpoint: &Checkpoint) -> Result<(), Error> {
+        let states = checkpoint.select(&self.program, Policy::Exact).map_err(|d| self.program.error(d))?;
+        let is_updated = |key: &str| self.sharded.update.flat().states.contains_key(key);
+        let (updated, first): (Vec<_>, Vec<_>) = states.into_iter().partition(|(key, _)| is_updated(key));
+        self.update.set_states(&updated.into_iter().collect())?;
+        for shard in 0..self.own.len() {
+            let of_first = over(self.own[0].clone(), first.clone());
+            self.own[shard] = match checkpoint.shard(shard) {
+                _ if shard == 0 => of_first,
+                None => self.with_ticks(of_first, shard)?,
+                Some(own) => over(of_first, self.fitting(shard, own)?),
+            };
+        }
+        Ok(())
+    }
+
+    /// The states that a checkpoint has for a shard other than the first one.
+    fn fitting(
+        &self,
+        shard: usize,
+        own: &IndexMap<Arc<str>, Value>,
+    ) -> Result<Vec<(Arc<str>, Value)>, Error> {
+        let flat = self.sharded.gradients.flat();
+        let mut states = Vec::new();
+        for (key, value) in own {
+            let ty = flat.states.get(key).map(|state| flat.vars[flat.equations[state.equation].lhs].ty.clone());
+            if ty.as_ref() != Some(&value.ty()) {
+                let what = format!("the checkpoint has another state `{key}` of shard {shard} than the program");
+                let ty = ty.map_or_else(|| "none".to_owned(), |ty| ty.to_string());
+                let d = Diagnostic::error(codes::CHECKPOINT_MISMATCH, what);
+                return Err(self.program.error(d.note(format!("expected {ty}, found {}", value.ty()))));
+            }
+            states.push((Arc::clone(key), value.clone()));
+        }
+        Ok(states)
+    }
+
+    /// The session that shows what was learned, as [`show`](Self::show) left it.
+    pub(super) fn session(&self) -> &Session {
+        &self.seen
+    }
+
+    /// Brings that session up to date.
+    pub(super) fn show(&mut self) -> Result<(), Error> {
+        self.seen.set_states(&self.of_first()?.into_iter().collect())
+    }
+
+    /// Runs a batch: every shard its part of it, in order, and then the updates.
+    pub(super) fn step(
+        &mut self,
+        data: &Windows,
+        batch: &[usize],
+        is_last: bool,
+        averages: &mut Averages,
+    ) -> Result<(), Error> {
+        let order = 0..self.own.len();
+        self.step_in(order, (data, batch, is_last), averages)
+    }
+
+    /// The same, with the shards computed in that order.
+    fn step_in(
+        &mut self,
+        order: impl Iterator<Item = usize>,
+        (data, batch, is_last): (&Windows, &[usize], bool),
+        averages: &mut Averages,
+    ) -> Result<(), Error> {
+        let parameters = self.parameters()?;
+        let (mut tree, mut total) = (Tree::new(self.own.len()), None);
+        for shard in order {
+            let [from, to] = [shard, shard + 1].map(|end| batch.len().min(end * self.size));
+            let part = match &batch[from..to] {
+                [] => None,
+                own => {
+                    let outputs = self.run(shard, (data, own, is_last), &parameters)?;
+                    let share = (own.len(), batch.len());
+                    let part = Part::new(&self.program, &self.sharded, &outputs, share);
+                    Some(part.map_err(|d| self.program.error(d))?)
+                }
+            };
+            total = tree.put(shard, part, &mut Part::add);
+        }
+        let Some(Some(total)) = total else { return Ok(()) };
+        averages.join(&total.averages);
+        let norms = self.update(total.given)?;
+        averages.add_norms(&norms, self.sharded.update.gradients()).map_err(|d| self.update.fail(d))
+    }
+
+    /// Runs the windows of a shard.
+    fn run(
+        &mut self,
+        shard: usize,
+        (data, windows, is_last): (&Windows, &[usize], bool),
+        parameters: &States,
+    ) -> Result<Vec<Outputs>, Error> {
+        let Snapshot { states, delays } = &self.own[shard];
+        let states = states.iter().chain(parameters.iter());
+        let states = states.map(|(key, held)| (Arc::clone(key), held.clone())).collect();
+        self.runner.continue_from(&Snapshot { states, delays: delays.clone() })?;
+        let outputs = self.runner.run(data, windows, is_last)?;
+        self.own[shard] = self.remembered()?;
+        Ok(outputs)
+    }
+
+    /// What the program of gradients remembers now, but for the parameters that are updated.
+    fn remembered(&self) -> Result<Snapshot, Error> {
+        let mut now = self.runner.session().snapshot()?;
+        now.states.retain(|key| !self.is_exchanged(key));
+        Ok(now)
+    }
+
+    /// The parameters that are updated.
+    fn parameters(&self) -> Result<States, Error> {
+        let mut states = self.update.held_states()?;
+        states.retain(|key| self.is_exchanged(key));
+        Ok(states)
+    }
+
+    /// Whether a state is a parameter that is updated; no other one is in both programs.
+    fn is_exchanged(&self, key: &str) -> bool {
+        let programs = [&self.sharded.gradients, &self.sharded.update];
+        programs.iter().all(|program| program.flat().states.contains_key(key))
+    }
+
+    /// States that are those of the first shard, with the ticks of another one.
+    fn with_ticks(&self, begin: Snapshot, shard: usize) -> Result<Snapshot, Error> {
+        let mut ticks = Vec::new();
+        for key in &self.sharded.ticks {
+            let Some(held) = begin.states.get(key) else { continue };
+            let tick = held.to_host().map_err(|e| self.program.error(e.diagnostic()))?;
+            let apart = i64::try_from(shard).unwrap_or(0).wrapping_mul(TICKS);
+            ticks.extend(tick.as_int().map(|n| (Arc::clone(key), Value::Int(n.wrapping_add(apart)))));
+        }
+        Ok(over(begin, ticks))
+    }
+
+    /// Updates the parameters. Returns the outputs of the updates.
+    fn update(&mut self, given: Vec<Given>) -> Result<Vec<Outputs>, Error> {
+        let mut ticks = vec![0; self.sharded.clocks];
+        for (exchanged, given) in self.sharded.exchanged.iter().zip(&given) {
+            ticks[exchanged.clock] = ticks[exchanged.clock].max(given.ticks);
+        }
+        let before = ticks.iter().copied().max().unwrap_or(0).saturating_sub(1);
+        if before > 0 {
+            self.without_gradients(before, &ticks)?;
+        }
+        let mut columns: Vec<Column> = ticks.iter().map(|ticks| bools(vec![*ticks > 0])).collect();
+        for (exchanged, given) in self.sharded.exchanged.iter().zip(given) {
+            let some = given.gradient.is_some();
+            columns.push(if ticks[exchanged.clock] > 0 { bools(vec![some]) } else { Column::absent() });
+            columns.push(given.gradient.map_or_else(Column::absent, one));
+        }
+        self.feed(Block::new(1, columns))
+    }
+
+    /// The cycles of the updates before the one that has gradients. They change no parameter: in these cycles, the
+    /// shards have read it already.
+    fn without_gradients(&mut self, cycles: usize, ticks: &[usize]) -> Result<(), Error> {
+        let parameters = self.parameters()?;
+        let marks = |ticks: usize| (1..=cycles).map(move |t| t + ticks > cycles + 1).collect::<Vec<bool>>();
+        let mut columns: Vec<Column> = ticks.iter().map(|ticks| bools(marks(*ticks))).collect();
+        for exchanged in &self.sharded.exchanged {
+            let present: Present = marks(ticks[exchanged.clock]).into_iter().collect();
+            let none = Value::new(Shape::new(&[present.count(cycles)]), Data::Bool(vec![false; present.count(cycles)]));
+            columns.extend([Column::new(present, none), Column::absent()]);
+        }
+        self.feed(Block::new(cycles, columns))?;
+        let now = self.parameters()?;
+        let host = |states: &States, key: &str| {
+            let held = states.get(key).map(|held| held.to_host()).transpose();
+            held.map_err(|e| self.program.error(e.diagnostic()))
+        };
+        for exchanged in self.sharded.exchanged.iter().filter(|e| ticks[e.clock] > 1) {
+            let is_same = match (host(&parameters, &exchanged.key)?, host(&now, &exchanged.key)?) {
+                (Some(before), Some(now)) => before.same(&now),
+                // Before its first update it has no value of its own.
+                (before, _) => before.is_none(),
+            };
+            if !is_same {
+                return Err(self.program.error(part::changes(&self.program, &exchanged.key, cycles + 1)));
+            }
+        }
+        Ok(())
+    }
+
+    fn feed(&mut self, block: Block) -> Result<Vec<Outputs>, Error> {
+        self.update.feed_block(&block)?;
+        if self.update.open_cycles() > 0 {
+            return Err(self.update.fail(waiting(&self.update)));
+        }
+        Ok(self.update.known())
+    }
+
+    /// The states of the whole program, those that shards have of their own as the first one has them.
+    pub(super) fn of_first(&self) -> Result<IndexMap<Arc<str>, Value>, Error> {
+        let updated = self.update.states()?;
+        let own = self.own[0].states.to_host().map_err(|e| self.program.error(e.diagnostic()))?;
+        let value = |key: &Arc<str>| updated.get(key).or_else(|| own.get(key)).cloned();
+        let keys = self.program.flat().states.keys();
+        Ok(keys.filter_map(|key| Some((Arc::clone(key), value(key)?))).collect())
+    }
+
+    /// The states for a checkpoint.
+    pub(super) fn states(&self) -> Result<IndexMap<Arc<str>, Value>, Error> {
+        let mut states = self.of_first()?;
+        let flat = self.program.flat();
+        let is_own = |key: &str| flat.states.get(key).is_some_and(|state| !state.parameter);
+        for (shard, own) in self.own.iter().enumerate().skip(1) {
+            let own = own.states.to_host().map_err(|e| self.program.error(e.diagnostic()))?;
+            let own = own.into_iter().filter(|(key, _)| is_own(key));
+            states.extend(own.map(|(key, value)| (shard_key(shard, &key).into(), value)));
+        }
+        Ok(states)
+    }
+}
+
+/// What is remembered, with those states in the place of its own.
+fn over(before: Snapshot, states: Vec<(Arc<str>, Value)>) -> Snapshot {
+    let Snapshot { states: old, delays } = before;
+    let old = old.iter().map(|(key, held)| (Arc::clone(key), held.clone()));
+    let states = old.chain(states.into_iter().map(|(key, value)| (key, value.into()))).collect();
+    Snapshot { states, delays }
+}
+
+/// A condition that is present in all cycles.
+fn bools(marks: Vec<bool>) -> Column {
+    Column::new(Present::Always, Value::new(Shape::new(&[marks.len()]), Data::Bool(marks)))
+}
+
+/// A value that is present in the only cycle.
+fn one(value: Value) -> Column {
+    let dims: Vec<usize> = std::iter::once(1).chain(value.shape().dims().iter().copied()).collect();
+    Column::new(Present::Always, Value::new(Shape::new(&dims), value.into_data()))
+}
+
+#[cfg(test)]
+mod tests;
