@@ -29,7 +29,7 @@ from ._data import Path, States
 from ._errors import Error, Warning
 from ._program import Port, Program, compile
 from ._train import Report, infer, train
-from ._weights import load
+from ._weights import load, save
 
 _Array = np.ndarray[Any, Any]
 
@@ -55,6 +55,8 @@ class _Estimator(BaseEstimator):  # type: ignore[misc]
     """The program where none is given."""
     _output: str
     """The name of the output where none is given."""
+    n_iter_: int
+    loss_curve_: list[float]
 
     def __init__(
         self,
@@ -121,16 +123,22 @@ class _Estimator(BaseEstimator):  # type: ignore[misc]
         check_is_fitted(self)
         _Path(path).write_bytes(self.checkpoint_)
 
-    def _fit(self, x: Any, y: _Array, label: _Array, weights: Any, offers: dict[str, Any]) -> None:
+    def _fit(
+        self, x: Any, y: _Array, label: _Array, weights: Any, offers: dict[str, Any], *, parts: bool = False
+    ) -> None:
         """Trains. `y` is the targets as numbers, `label` as they were given; `offers` are static parameters for
-        programs that have them."""
+        programs that have them. With `parts`, one epoch, from what was learned before if there is something."""
+        continues = parts and hasattr(self, "checkpoint_")
         for name in ("epochs", "batch"):
             value = getattr(self, name)
             if not isinstance(value, Integral) or value < 1:
                 raise ValueError(f"{name} is a number, at least 1, not {value!r}")
-        source = self._source()
+        source, given = self._source(), dict(self.set or {})
+        if continues:
+            # what was set from the first rows stays
+            given, offers = {**given, **self.set_}, {}
         offers = {"batch": min(int(self.batch), len(y)), "features": self.n_features_in_, **offers}
-        program, settings = self._compiled(source, self.node, dict(self.set or {}), offers)
+        program, settings = self._compiled(source, self.node, given, offers)
         ports = {port.name: port for port in program.inputs}
         data, classes = self._columns(x, y, label, weights, ports)
         inference, inferred = self._compiled(source, self.infer, {}, settings)
@@ -139,7 +147,7 @@ class _Estimator(BaseEstimator):  # type: ignore[misc]
             raise ValueError(f"node `{self.infer}` has no output `{self._scored}`, only {_names(inference.outputs)}")
         self._finds_classes = scored.dtype == "int"
         stacks = inferred.pop("batch", None) is not None
-        self._trained(source, data, settings, classes)
+        self._trained(source, data, settings, classes, parts, continues)
         self.program_ = program.text
         self._runs = _Runs(
             # a text is enough, unless it imports other files
@@ -166,18 +174,23 @@ class _Estimator(BaseEstimator):  # type: ignore[misc]
             data[self.weight] = np.ones(len(y)) if weights is None else weights / weights.mean()
         elif weights is not None:
             raise ValueError(
-                f"node `{self.node}` has no input `{self.weight}`, so sample_weight cannot be used: "
+                f"node `{self.node}` has no input `{self.weight}`, so sample_weight and class_weight cannot be used: "
                 f"its inputs are {_names(ports.values())}"
             )
         return data, classes
 
-    def _trained(self, source: Any, data: dict[str, Any], settings: dict[str, Any], classes: Any) -> None:
+    def _trained(
+        self, source: Any, data: dict[str, Any], settings: dict[str, Any], classes: Any, parts: bool, continues: bool
+    ) -> None:
         """Trains, and keeps what was learned."""
         batch = settings.pop("batch", None)
-        self.set_, self.seed_ = settings, self._seed()
+        if not continues:
+            self.set_, self.seed_ = settings, self._seed()
         keeps_best = self.validate is not None or self.patience is not None
         with tempfile.TemporaryDirectory() as folder, _without("missing-column", "bad-option.*: batches of"):
-            last, best = os.path.join(folder, "last.safetensors"), os.path.join(folder, "best.safetensors")
+            before, last, best = (os.path.join(folder, f"{name}.safetensors") for name in ("before", "last", "best"))
+            if continues:
+                save(before, self.states_)
             report = train(
                 source,
                 data,
@@ -186,8 +199,9 @@ class _Estimator(BaseEstimator):  # type: ignore[misc]
                 evaluate=self.infer if self.validate is not None else False,
                 set=settings,
                 batch=batch,
-                epochs=int(self.epochs),
-                seed=self.seed_,
+                epochs=1 if parts else int(self.epochs),
+                # each part has an order and random streams of its own
+                seed=(self.seed_ + self.n_iter_ if continues else self.seed_) % 2**64,
                 test=0,
                 validate=self.validate,
                 patience=self.patience,
@@ -196,6 +210,7 @@ class _Estimator(BaseEstimator):  # type: ignore[misc]
                 precision=self.precision,
                 classes=classes,
                 standardise=self.input if self.scale else (),
+                resume=before if continues else None,
                 save=last,
                 save_every=0,
                 best=best if keeps_best else None,
@@ -207,16 +222,27 @@ class _Estimator(BaseEstimator):  # type: ignore[misc]
             self.checkpoint_ = _Path(path).read_bytes()
             self.states_: States = load(path)
         self.params_ = {path: self.states_[path] for path in report.parameters}
-        self._remember(report)
+        self._remember(report, continues)
 
-    def _remember(self, report: Report) -> None:
-        self.n_iter_ = len(report.epochs)
-        self.loss_curve_ = [epoch.train["loss"] for epoch in report.epochs if "loss" in epoch.train]
+    def _remember(self, report: Report, continues: bool) -> None:
+        losses = [epoch.train["loss"] for epoch in report.epochs if "loss" in epoch.train]
+        self.n_iter_ = (self.n_iter_ if continues else 0) + len(report.epochs)
+        self.loss_curve_ = [*(self.loss_curve_ if continues else ()), *losses]
         self.best_epoch_ = None if report.best is None else report.best.epoch
         self.validation_curve_ = None
         if self.validate is not None:
             name = (self.metric or "loss").partition(":")[0].rpartition(".")[2]
             self.validation_curve_ = [epoch.validation.get(name, np.nan) for epoch in report.epochs]
+
+    def _check_parts(self) -> None:
+        """What needs all data at once cannot be used where parts of it come one after the other."""
+        if self.scale:
+            raise ValueError(
+                "partial_fit sees a part of the data, and scale=True standardises by all of it: "
+                "use StandardScaler, whose partial_fit takes parts, too"
+            )
+        if self.validate is not None or self.patience is not None:
+            raise ValueError("validate and patience compare epochs of fit, and partial_fit trains a single one")
 
     def _infer(self, X: Any) -> _Array:
         """The output for each row or window."""

@@ -271,6 +271,86 @@ def test_weights():
         Classifier(GRU).fit(X, y, sample_weight=np.ones(60))
 
 
+def test_weights_of_classes():
+    X, y = load_iris(return_X_y=True)
+    rare = np.flatnonzero((y != 2) | (np.arange(150) % 10 == 0))
+    X, names = X[rare], np.array(["a", "b", "c"])[y[rare]]
+    found = Classifier(random_state=0, epochs=5, class_weight="balanced").fit(X, names)
+    by_rows = Classifier(random_state=0, epochs=5).fit(X, names, sample_weight=compute_sample_weight("balanced", names))
+    assert found.checkpoint_ == by_rows.checkpoint_
+    rows = np.linspace(1, 2, len(X))
+    found = Classifier(random_state=0, epochs=5, class_weight={"c": 10.0}).fit(X, names, sample_weight=rows)
+    by_rows = Classifier(random_state=0, epochs=5).fit(X, names, sample_weight=rows * np.where(names == "c", 10.0, 1.0))
+    assert found.checkpoint_ == by_rows.checkpoint_
+    with pytest.raises(ValueError, match="class_weight"):
+        Classifier(class_weight={"d": 2.0}).fit(X, names)
+    with pytest.raises(ValueError, match="all rows have the weight 0"):
+        Classifier(class_weight={"a": 0.0, "b": 0.0, "c": 0.0}).fit(X, names)
+    X, y = windows()
+    with pytest.raises(ValueError, match="class_weight cannot be used"):
+        Classifier(GRU, class_weight="balanced").fit(X, y)
+
+
+@pytest.mark.parametrize("estimator", [Classifier(shuffle=False), Regressor(shuffle=False)])
+def test_parts_continue_with_the_bits_of_epochs(estimator):
+    X, y = load_iris(return_X_y=True)
+    options = {"classes": [0, 1, 2]} if isinstance(estimator, Classifier) else {}
+    whole = clone(estimator).set_params(epochs=3, random_state=5).fit(X, y)
+    parts = clone(estimator).set_params(random_state=5)
+    for _ in range(3):
+        assert parts.partial_fit(X, y, **options) is parts
+    assert parts.n_iter_ == 3 and parts.loss_curve_ == whole.loss_curve_ and parts.set_ == whole.set_
+    for path, value in whole.states_.items():
+        assert value.tobytes() == parts.states_[path].tobytes(), path
+    # `fit` is a first part, too, and another `fit` begins anew
+    longer = clone(estimator).set_params(epochs=2, random_state=5).fit(X, y).partial_fit(X, y)
+    assert all(longer.states_[path].tobytes() == value.tobytes() for path, value in whole.states_.items())
+    assert parts.set_params(epochs=3).fit(X, y).checkpoint_ == whole.checkpoint_
+    weighted = clone(estimator).set_params(random_state=5)
+    weighted.partial_fit(X, y, sample_weight=np.arange(1, 151), **options)
+    assert weighted.checkpoint_ != clone(weighted).partial_fit(X, y, **options).checkpoint_
+
+
+def test_parts_of_classes():
+    X, y = load_iris(return_X_y=True)
+    names = np.array(["setosa", "versicolor", "virginica"])[y]
+    found = Classifier(random_state=0)
+    with pytest.raises(ValueError, match="first call"):
+        found.partial_fit(X, names)
+    order = np.random.default_rng(0).permutation(150)
+    for _ in range(40):
+        # the first rows have two classes
+        for rows in (np.flatnonzero(y < 2), order[:75], order[75:]):
+            found.partial_fit(X[rows], names[rows], classes=["virginica", "setosa", "versicolor"])
+    assert found.score(X, names) > 0.93 and found.n_iter_ == 120
+    assert pickle.loads(pickle.dumps(found)).partial_fit(X, names).n_iter_ == 121
+    with pytest.raises(ValueError, match="labels .'rose'.*not among"):
+        found.partial_fit(X[:1], ["rose"])
+    with pytest.raises(ValueError, match="not the same as on last call"):
+        found.partial_fit(X, names, classes=["setosa"])
+    for wrong in ({"scale": True}, {"validate": 0.2}, {"patience": 3}, {"class_weight": "balanced"}):
+        with pytest.raises(ValueError, match="partial_fit"):
+            Classifier(**wrong).partial_fit(X, y, classes=[0, 1, 2])
+    X, y = windows()
+    recurrent = Classifier(GRU, batch=20, random_state=0)
+    for _ in range(20):
+        recurrent.partial_fit(X[:30], y[:30], classes=["down", "up"]).partial_fit(X[30:], y[30:])
+    assert recurrent.score(X, y) > 0.9
+
+
+def test_parts_of_a_regression():
+    X, y = load_diabetes(return_X_y=True)
+    found = Regressor(random_state=0)
+    for _ in range(60):
+        for rows in (slice(0, 221), slice(221, None)):
+            found.partial_fit(X[rows], y[rows])
+    assert found.score(X, y) > 0.45
+    with pytest.raises(ValueError, match="2 targets for each row, and had 1"):
+        found.partial_fit(X, np.stack([y, y], axis=1))
+    with pytest.raises(ValueError, match="features"):
+        found.partial_fit(X[:, :5], y)
+
+
 def test_the_best_epoch_is_kept():
     X, y = load_diabetes(return_X_y=True)
     found = Regressor(scale=True, validate=0.2, patience=3, epochs=60, random_state=0).fit(X, y)
