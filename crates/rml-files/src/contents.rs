@@ -3,7 +3,7 @@
 
 use std::fs::{File, Metadata};
 use std::io::{self, Read};
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 use rml_base::codes::run as codes;
 use rml_base::codes::syntax::FILE_TOO_LARGE;
@@ -265,6 +265,25 @@ fn near(d: Diagnostic, path: &Path) -> Diagnostic {
         Some(other) => d.help(format!("there is {}", path.with_file_name(other).display())),
         None => d,
     }
+}
+
+/// The path of the file that another file, at `beside`, names: one in its folder or below. `None` if the name leads
+/// elsewhere, by itself or over links. Where the other file is itself a link, the folder that it leads to counts, too.
+pub fn beside(beside: &Path, name: &str) -> Option<PathBuf> {
+    let downward = |c: Component<'_>| matches!(c, Component::Normal(_) | Component::CurDir);
+    if name.is_empty() || !Path::new(name).components().all(downward) {
+        return None;
+    }
+    let path = beside.parent().unwrap_or(Path::new("")).join(name);
+    // What does not exist leads nowhere.
+    let Ok(real) = path.canonicalize() else { return Some(path) };
+    let folder = match beside.parent() {
+        Some(folder) if !folder.as_os_str().is_empty() => folder,
+        Some(_) | None => Path::new("."),
+    };
+    let target = beside.canonicalize().ok().and_then(|p| p.parent().map(Path::to_path_buf));
+    let folders = folder.canonicalize().into_iter().chain(target);
+    folders.into_iter().any(|folder| real.starts_with(folder)).then_some(path)
 }
 
 #[cfg(test)]

@@ -1,13 +1,13 @@
 //! Models of other tools as programs: reads the file, makes the program, compiles it and fills its parameters.
 
-use std::path::{Component, Path};
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use bytes::Bytes;
 use rml_base::codes::run as codes;
 use rml_base::{Diagnostic, Error};
 use rml_driver::{Options, Source};
-use rml_files::contents;
+use rml_files::{check_output, contents, create_folder, write_outputs};
 use rml_ir::Precision;
 
 pub use rml_import::{Fixed, Options as ModelOptions, StateOption};
@@ -50,11 +50,10 @@ pub fn import_model(path: &Path, options: &ModelOptions) -> Result<ImportedModel
     let origin =
         path.file_name().map_or_else(|| path.display().to_string(), |n| n.to_string_lossy().into_owned());
     let bytes = contents::data(path)?.bytes;
-    let folder = path.parent().unwrap_or(Path::new(""));
     let model = rml_import::import(
         bytes,
         &origin,
-        &|name, offset, length| external(folder, name, offset, length),
+        &|name, offset, length| external(path, name, offset, length),
         options,
     )?;
     let source = Source::text("model.rml", model.program.as_str());
@@ -73,13 +72,12 @@ pub fn import_model(path: &Path, options: &ModelOptions) -> Result<ImportedModel
 }
 
 /// A part of a data file beside a model. Only files in the model's folder and its subfolders are read.
-fn external(folder: &Path, name: &str, offset: u64, length: Option<u64>) -> Result<Bytes, Diagnostic> {
-    let inside = Path::new(name).components().all(|c| matches!(c, Component::Normal(_) | Component::CurDir));
-    if !inside || name.is_empty() {
+fn external(model: &Path, name: &str, offset: u64, length: Option<u64>) -> Result<Bytes, Diagnostic> {
+    let Some(path) = contents::beside(model, name) else {
         let what = format!("the model names a file outside of its folder, `{name}`");
         return Err(Diagnostic::error(codes::MALFORMED_MODEL, what));
-    }
-    let bytes = contents::data(&folder.join(name))?.bytes;
+    };
+    let bytes = contents::data(&path)?.bytes;
     let (start, all) = (usize::try_from(offset).unwrap_or(usize::MAX), bytes.len());
     let end = length.map_or(Some(all), |n| usize::try_from(n).ok()?.checked_add(start));
     let part = end.and_then(|end| bytes.get(start..end));
@@ -91,6 +89,26 @@ fn external(folder: &Path, name: &str, offset: u64, length: Option<u64>) -> Resu
 }
 
 impl ImportedModel {
+    /// Writes the program, its parameters and the mapping to a folder, as `NAME.rml`, `NAME.safetensors` and
+    /// `NAME.toml`, and returns their paths. By default the name is that of the model.
+    ///
+    /// # Errors
+    /// The folder or a file cannot be written, or would replace the model.
+    pub fn write(&self, model: &Path, folder: &Path, name: Option<&str>) -> Result<[PathBuf; 3], Error> {
+        let stem =
+            model.file_stem().map_or_else(|| "model".into(), |stem| stem.to_string_lossy().into_owned());
+        let name = name.unwrap_or(&stem);
+        let files = ["rml", "safetensors", "toml"].map(|ending| folder.join(format!("{name}.{ending}")));
+        create_folder(folder)?;
+        for file in &files {
+            check_output(file, &[model.to_owned()])?;
+        }
+        let [program, params, mapping] = &files;
+        self.checkpoint.write(params)?;
+        write_outputs(&[(program, self.program.as_bytes()), (mapping, self.mapping.as_bytes())])?;
+        Ok(files)
+    }
+
     /// The program as a source with this name.
     pub fn source(&self, name: &str) -> Source {
         Source::text(name, self.program.as_str())

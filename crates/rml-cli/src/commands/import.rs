@@ -12,18 +12,9 @@ use crate::values::Pair;
 /// Writes a program, its parameters, and the mapping between them and the model.
 pub(crate) fn import(args: &Import, output: &mut Output) -> Result<(), Stop> {
     let options = options(args)?;
-    let stem = args.model.file_stem().map(|stem| stem.to_string_lossy().into_owned());
-    let name = args.name.clone().or(stem).unwrap_or_else(|| "model".into());
-    let [program, params, mapping] =
-        ["rml", "safetensors", "toml"].map(|ending| args.out.join(format!("{name}.{ending}")));
     let model = rml::import_model(&args.model, &options)?;
-    rml::create_folder(&args.out)?;
-    for file in [&program, &params, &mapping] {
-        rml::check_output(file, std::slice::from_ref(&args.model))?;
-    }
-    model.checkpoint.write(&params)?;
-    rml::write_outputs(&[(&program, model.program.as_bytes()), (&mapping, model.mapping.as_bytes())])?;
-    let files = [program, params, mapping].map(|file| file.display().to_string());
+    let files = model.write(&args.model, &args.out, args.name.as_deref())?;
+    let files = files.map(|file| file.display().to_string());
     output.print(&format!("{}\n{}", files.join("\n"), summary(&model)))
 }
 

@@ -5,6 +5,7 @@
 
 mod blocks;
 mod control;
+mod external;
 mod hostile;
 mod images;
 mod layers;
