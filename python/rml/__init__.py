@@ -15,6 +15,7 @@ NumPy arrays.
 
 from ._check import Bound, Check, Verdict
 from ._errors import Error, Finding, Span, Warning
+from ._models import Model, import_onnx
 from ._program import Chronogram, Gradients, Port, Program, backends, compile, grad
 from ._session import Outputs, Session, Waiting
 from ._train import Batch, Best, Confusion, Epoch, Inferred, Report, Training, TrainInfo, infer, train
@@ -32,6 +33,7 @@ __all__ = [
     "Finding",
     "Gradients",
     "Inferred",
+    "Model",
     "Outputs",
     "Port",
     "Program",
@@ -47,6 +49,7 @@ __all__ = [
     "compile",
     "export_weights",
     "grad",
+    "import_onnx",
     "import_weights",
     "infer",
     "load",

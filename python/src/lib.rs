@@ -14,6 +14,7 @@ mod columns;
 mod error;
 mod grad;
 mod infer;
+mod models;
 mod options;
 mod program;
 mod session;
@@ -29,6 +30,8 @@ mod _native {
     use super::grad::grad;
     #[pymodule_export]
     use super::infer::infer;
+    #[pymodule_export]
+    use super::models::import_onnx;
     #[pymodule_export]
     use super::program::{Program, backends, compile};
     #[pymodule_export]
