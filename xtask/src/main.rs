@@ -54,6 +54,8 @@ enum Command {
     Weights,
     /// Have JAX and ONNX Runtime run what `rml export` writes for them
     Exchange,
+    /// Import the node tests of ONNX and models of packages, and compare with ONNX Runtime
+    Imports,
     /// Install the Python package with pip, and test it
     Python,
     /// Have Neovim edit programs, and pack the extension for Visual Studio Code where there is npm

@@ -1,9 +1,10 @@
 """The node tests of ONNX, each imported by `rml import` and run by `rml run`: which pass, as Markdown.
 
     pip install numpy onnx
-    python xtask/tools/import_suite.py target/debug/rml [PART_OF_A_NAME ..]
+    python tests/imports/suite.py target/debug/rml [PART_OF_A_NAME ..]
 
-With names, only the cases whose names contain one of them run, and each that does not pass is printed.
+With names, only the cases whose names contain one of them run, and each that does not pass is printed. Without, what
+is printed must be on the page of imports, and no case may fail.
 
 In the cases everything is an input. Inputs that shapes depend on, such as the axes of a reduction, are made
 initializers, as models have them. A case passes if all results have the expected elements within the tolerance of the
@@ -17,6 +18,7 @@ import subprocess
 import sys
 import tempfile
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import numpy as np
 import onnx
@@ -24,6 +26,7 @@ from onnx import numpy_helper
 from onnx.backend.test.case.node import collect_testcases
 
 LIMIT = 60  # seconds for a command
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "import.md"
 
 
 def numbers(value):
@@ -104,7 +107,26 @@ def check(rml, case):
 def operator(case):
     """What a case tests: its node, or of an expanded one the operator in its name."""
     nodes = case.model.graph.node
-    return nodes[0].op_type if len(nodes) == 1 else "functions, written out"
+    return nodes[0].op_type if len(nodes) == 1 else "written out"
+
+
+def said(results):
+    """What the page says of results: `(operator, word)` of each case."""
+    by = collections.defaultdict(collections.Counter)
+    for op, word in results:
+        by[op][word] += 1
+    total = sum(by.values(), collections.Counter())
+    wrong = total["wrong"] + total["failed"]
+    lines = [
+        f"{total['pass']} of the {len(results)} cases pass, and {wrong or 'none'} fails. {total['types']} have texts, "
+        "sequences, complex numbers or tensors without elements, which the language or its data do not have; "
+        f"{total['refused']} are refused.",
+        "| operator | pass | refused | other values |",
+    ]
+    for op, count in sorted(by.items()):
+        if count["refused"] and count["pass"]:
+            lines.append(f"| {op} | {count['pass']} | {count['refused']} | {count['types']} |")
+    return lines
 
 
 def main():
@@ -112,21 +134,18 @@ def main():
     cases = [c for c in collect_testcases(None) if not parts or any(part in c.name for part in parts)]
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         results = list(pool.map(lambda case: check(rml, case), cases))
-    by = collections.defaultdict(collections.Counter)
+    wrong = 0
     for case, (word, why) in zip(cases, results):
-        by[operator(case)][word] += 1
+        wrong += word in ("wrong", "failed")
         if (parts and word != "pass") or word in ("wrong", "failed"):
             print(f"{case.name}: {word}: {why}", file=sys.stderr)
-    total = sum(by.values(), collections.Counter())
-    print(f"{total['pass']} of {len(cases)} cases pass; {total['types']} have texts, sequences, complex or empty values;")
-    print(f"{total['refused']} are refused; {total['wrong'] + total['failed']} fail.\n")
-    whole = sorted(op for op, count in by.items() if set(count) <= {"pass", "types"} and count["pass"])
-    print("Every case with values of the language passes of " + ", ".join(whole) + ".\n")
-    print("| some cases of | pass | refused | fail | other values |\n|---|---:|---:|---:|---:|")
-    for op, count in sorted(by.items()):
-        if op not in whole and count["pass"]:
-            row = [count["pass"], count["refused"], count["wrong"] + count["failed"], count["types"]]
-            print(f"| {op} | {' | '.join(map(str, row))} |")
+    lines = said([(operator(case), word) for case, (word, _) in zip(cases, results)])
+    print("\n".join(lines))
+    page = " ".join(PAGE.read_text().split())
+    missing = [] if parts else [line for line in lines if " ".join(line.split()) not in page]
+    for line in missing:
+        print(f"docs/import.md does not say: {line}", file=sys.stderr)
+    sys.exit(bool(wrong or missing))
 
 
 if __name__ == "__main__":
