@@ -14,6 +14,7 @@ mod engines;
 mod format;
 mod front;
 mod gradients;
+mod models;
 mod naive;
 mod operators;
 mod passes;
@@ -48,6 +49,7 @@ pub const TARGETS: &[Target] = &[
     data::TARGET,
     checkpoints::TARGET,
     weights::TARGET,
+    models::TARGET,
     streams::TARGET,
     operators::TARGET,
     engines::TARGET,

@@ -1,0 +1,99 @@
+//! Damaged models of other tools: refused, or the program that is made of one compiles and is imported alike again.
+
+use std::sync::OnceLock;
+
+use rml::codes::run::{IMPORT_REFUSED, MALFORMED_MODEL};
+use rml::{ModelFormat, ModelOptions, Options, Source};
+use rml_testkit::Random;
+
+use super::{Target, bytes, nothing_smaller};
+use crate::{Case, Corpus};
+
+pub(super) const TARGET: Target = Target {
+    name: "models",
+    about: "damaged ONNX models are refused, or become programs that compile",
+    chunk: 100,
+    generate,
+    check,
+    smaller: nothing_smaller,
+};
+
+/// Nodes that become models: layers with weights, states, integers, loops.
+const PROGRAM: &str = "
+import std.layers;
+
+node layer(x: num [2, 6]) -> (y: num [2, 6])
+  y = x + dense(6, gelu(dense(8, layer_norm(x))));
+
+node deep(x: num [2, 6]) -> (y: num [2, 6])
+  h[0] = x;
+  h[k + 1] = layer(h[k]) for k < 3;
+  y = softmax(h[3]);
+
+node picture(x: num [1, 6, 6, 2]) -> (y: num [1, 3])
+  k = param(normal([3, 3, 2, 3], 0.0, 0.1));
+  h = relu(conv2d(x, k, 1, 1));
+  y = mean(h, [1, 2]);
+
+node stream(x: num [1, 3]) -> (h: num [1, 4])
+  h = gru(4, x);
+
+node numbers(x: int [5], c: bool [5]) -> (y: int [3], m: int [])
+  z = if c then x * 3 else x - 1;
+  y = cumsum(z)[1:4];
+  m = argmax(z, 0);
+
+node mixed(x: num [2, 6], i: int [2]) -> (y: num [2, 4])
+  t = param(normal([5, 4], 0.0, 1.0));
+  y = gather(t, i) + matmul(tanh(x), param(normal([6, 4], 0.0, 1.0)));
+";
+
+/// What a refusal is.
+const REFUSALS: [rml::Code; 2] = [IMPORT_REFUSED, MALFORMED_MODEL];
+
+const NODES: &[&str] = &["deep", "picture", "stream", "numbers", "mixed"];
+
+/// The models of the nodes.
+fn sound() -> &'static [Vec<u8>] {
+    static MODELS: OnceLock<Vec<Vec<u8>>> = OnceLock::new();
+    MODELS.get_or_init(|| {
+        let export = |node: &&str| {
+            let options = Options { node: Some((*node).to_owned()), ..Options::default() };
+            let source = Source::text("models.rml", PROGRAM);
+            let model = rml::export_model(&source, &options, None, ModelFormat::Onnx, None);
+            model.unwrap_or_else(|e| panic!("{node}: {e}")).bytes
+        };
+        NODES.iter().map(export).collect()
+    })
+}
+
+fn generate(r: &mut Random, corpus: &Corpus) -> Case {
+    let kept = corpus.of(TARGET.name);
+    let base = if !kept.is_empty() && r.chance(0.2) { &r.pick(kept).bytes } else { r.pick(sound()) };
+    let mut model = bytes::damaged(base, r);
+    if r.chance(0.2) {
+        // Messages that follow each other are one message with the fields of both.
+        model.extend_from_slice(r.pick(sound()));
+    }
+    Case::bytes("onnx", model)
+}
+
+fn check(case: &Case) -> Result<(), String> {
+    let folder = tempfile::tempdir().map_err(|e| e.to_string())?;
+    let path = folder.path().join("case.onnx");
+    std::fs::write(&path, &case.bytes).map_err(|e| e.to_string())?;
+    let import = || rml::import_model(&path, &ModelOptions::default());
+    let model = match import() {
+        Ok(model) => model,
+        Err(error) if error.code().is_some_and(|code| REFUSALS.contains(&code)) => return Ok(()),
+        Err(error) => return Err(format!("neither imported nor refused: {error}")),
+    };
+    let options = Options { node: Some("main".to_owned()), ..Options::default() };
+    rml::compile(&Source::text("case.rml", model.program.as_str()), &options)
+        .map_err(|e| format!("imported, but not compiled: {e}\n{}", model.program))?;
+    match import() {
+        Ok(again) if again.program == model.program && again.mapping == model.mapping => Ok(()),
+        Ok(_) => Err("another program when it is imported again".to_owned()),
+        Err(error) => Err(format!("imported once, but not again: {error}")),
+    }
+}
