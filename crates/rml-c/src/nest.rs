@@ -136,7 +136,7 @@ impl Function<'_> {
             places[Val::from_index(val)] = Some(place);
         }
         self.turn(&mut nest, &mut places);
-        let form = Form::new(nest, types, None);
+        let form = Form::by_rows(nest, types, None, &|slot| self.scope.row_of(slot));
         let text = Loops::new(&form, &places, stores, self, 0).print();
         text.lines().for_each(|line| self.lines.line(line));
         self.check(&text);
@@ -250,7 +250,7 @@ impl Function<'_> {
         let places = [Some(place.clone())].into_iter().collect();
         let nest = Nest { dims: dims.clone(), body, stores: vec![(access.clone(), Val(0))] };
         let types = rml_nest::dtypes(&self.scope.program, &nest).expect("N5: values have types");
-        let form = Form::new(nest, types, None);
+        let form = Form::by_rows(nest, types, None, &|slot| self.scope.row_of(slot));
         let text = Loops::new(&form, &places, &[Some(Base::array(name))], self, 0).print();
         text.lines().for_each(|line| self.lines.line(line));
         *source = vec![Variant { at: Positions::ALL, any: Vec::new(), access }];

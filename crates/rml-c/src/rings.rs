@@ -89,7 +89,7 @@ impl Scope<'_> {
     /// A ring from a position on.
     fn ring(&self, id: Reg, ring: &Ring, at: String) -> Base {
         let _: &str = self.scalars.function("rml_around");
-        let around = Some(Around { len: ring.room });
+        let around = Some(Around { len: ring.room, row: ring.slide.row });
         Base { name: format!("state->{}", self.registers[id].name), first: at, is_variable: false, around }
     }
 
@@ -109,6 +109,11 @@ impl Scope<'_> {
         };
         let first = if ring.slide.newest_first { ring.room - later * fresh } else { later * fresh };
         format!("{around}(state->{name}_at{}{ticks}, {})", plus(first), ring.room)
+    }
+
+    /// How many elements a row of a ring has; none if a slot is not in a ring.
+    pub(crate) fn row_of(&self, slot: Slot) -> Option<usize> {
+        self.ring_of(slot).map(|(_, ring, _)| ring.slide.row)
     }
 
     /// What outlives windows of a register, in the order of the program.

@@ -3,7 +3,7 @@
 
 use rml_base::{EntityId, IndexVec};
 use rml_ir::DType;
-use rml_nest::{Access, Def, Dim, Nest, Val};
+use rml_nest::{Access, Def, Dim, Nest, Slot, Val};
 
 /// The most points of the innermost loop if outer loops fold.
 const ROW: usize = 256;
@@ -25,8 +25,18 @@ pub struct Form {
 impl Form {
     /// The form of a nest whose loads all have a single variant. A dimension that is `parted` is not joined with
     /// others; its bounds `lo` and `hi` are variables of the surrounding text.
-    pub fn new(mut nest: Nest, types: IndexVec<Val, DType>, mut parted: Option<Dim>) -> Form {
-        while let Some(dim) = nest.dims.ids().find(|dim| joins(&nest, *dim, parted)) {
+    pub fn new(nest: Nest, types: IndexVec<Val, DType>, parted: Option<Dim>) -> Form {
+        Form::by_rows(nest, types, parted, &|_| None)
+    }
+
+    /// The same, where rows of some slots, of that many elements, are not joined.
+    pub(crate) fn by_rows(
+        mut nest: Nest,
+        types: IndexVec<Val, DType>,
+        mut parted: Option<Dim>,
+        rows: &dyn Fn(Slot) -> Option<usize>,
+    ) -> Form {
+        while let Some(dim) = nest.dims.ids().find(|dim| joins(&nest, *dim, parted, rows)) {
             join(&mut nest, dim);
             parted = parted.map(|own| if own > dim { Dim::from_index(own.index() - 1) } else { own });
         }
@@ -69,14 +79,21 @@ fn strides(nest: &Nest) -> Vec<Vec<isize>> {
 }
 
 /// Whether a dimension and the next one are contiguous in all accesses, and neither is folded.
-fn joins(nest: &Nest, dim: Dim, parted: Option<Dim>) -> bool {
+fn joins(nest: &Nest, dim: Dim, parted: Option<Dim>, rows: &dyn Fn(Slot) -> Option<usize>) -> bool {
     let next = Dim::from_index(dim.index() + 1);
     if [Some(dim), Some(next)].contains(&parted) {
         return false;
     }
     let Some(n) = nest.dims.get(next) else { return false };
     let is_row = |s: &Vec<isize>| s[dim.index()] == s[next.index()] * n.cast_signed();
-    folds(nest).all(|folded| folded != dim && folded != next) && strides(nest).iter().all(is_row)
+    let is_across = |access: &Access| {
+        let is_row = |dim: Dim, row: usize| access.strides[dim.index()] % row.cast_signed() == 0;
+        rows(access.slot).is_some_and(|row| is_row(dim, row) && !is_row(next, row))
+    };
+    let is_across = accesses(&mut nest.clone()).any(|access| is_across(access));
+    !is_across
+        && folds(nest).all(|folded| folded != dim && folded != next)
+        && strides(nest).iter().all(is_row)
 }
 
 fn renumber(nest: &mut Nest, to: impl Fn(usize) -> usize) {

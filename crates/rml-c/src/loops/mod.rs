@@ -469,9 +469,9 @@ impl<'a, D: Dialect> Loops<'a, D> {
         let val = match item {
             Item::Store(i) => {
                 let (access, val) = &self.form.nest.stores[i];
-                let (at, x) = (self.element(access, ""), self.value(*val, scope));
+                let x = self.value(*val, scope);
                 self.line(match &self.stores[i] {
-                    Some(base) => format!("{} = {x};", base.at(&at)),
+                    Some(base) => format!("{} = {x};", self.at(base, access, (*val, ""))),
                     None => format!("(void){x};"),
                 });
                 return;

@@ -44,6 +44,8 @@ pub struct Base {
 pub struct Around {
     /// How many elements it has.
     pub len: usize,
+    /// How many elements a row has. Rows are not divided by the end of the array.
+    pub row: usize,
 }
 
 /// The elements that a load reads in one of its variants.
@@ -79,9 +81,16 @@ impl Base {
     pub fn at(&self, index: &str) -> String {
         match self.around {
             _ if self.is_variable => self.name.clone(),
-            Some(Around { len }) => format!("{}[rml_around({}, {len})]", self.name, self.sum(index)),
+            Some(_) => self.in_row(index, "0"),
             None => format!("{}[{}]", self.name, self.sum(index)),
         }
+    }
+
+    /// The element at an index of the row at another index, in an array that wraps around.
+    pub(super) fn in_row(&self, row: &str, index: &str) -> String {
+        let len = self.around.map_or(0, |around| around.len);
+        let index = if index == "0" { String::new() } else { format!(" + {index}") };
+        format!("{}[rml_around({}, {len}){index}]", self.name, self.sum(row))
     }
 
     /// The address of the element at an index, if others follow it.

@@ -3,7 +3,7 @@
 use rml_base::EntityId;
 use rml_nest::{Access, Def, Dim, Source, Val, Variant};
 
-use super::{Dialect, Elements, Loops, Scope};
+use super::{Base, Dialect, Elements, Loops, Scope};
 
 impl<D: Dialect> Loops<'_, D> {
     /// The text of the element that a load reads at the point of the loops, or `more` elements after it.
@@ -16,11 +16,46 @@ impl<D: Dialect> Loops<'_, D> {
             Elements::At(base) if base.is_variable && !more.is_empty() => {
                 format!("((void)({more}), {})", base.name)
             }
-            Elements::At(base) => base.at(&self.element(&variant.access, more)),
+            Elements::At(base) => self.at(base, &variant.access, (val, more)),
         };
         let mut variants = source.iter().zip(place).rev();
         let last = variants.next().map(one).expect("a source has a variant");
         variants.fold(last, |text, all| format!("({} ? {} : {text})", all.1.0, one(all)))
+    }
+
+    /// The element of an access at the current point of the loops, or `more` elements after it. If elements wrap around,
+    /// the row is located first: compilers do this once for all elements of the row.
+    pub(super) fn at(&self, base: &Base, access: &Access, (val, more): (Val, &str)) -> String {
+        let rows = base.around.and_then(|around| self.rows(access, (val, more), around.row));
+        match rows {
+            Some([row, index]) => {
+                base.in_row(&self.element(&row, more), &self.element(&index, ""))
+            }
+            None => base.at(&self.element(access, more)),
+        }
+    }
+
+    /// An access in two parts: the first element of a row, and the element within the row. `None` if the access touches
+    /// several rows.
+    fn rows(&self, access: &Access, (val, more): (Val, &str), len: usize) -> Option<[Access; 2]> {
+        let is_row = |stride: isize| stride % len.cast_signed() == 0;
+        let taken = match self.form.nest.body[val] {
+            Def::Take { stride, .. } if !more.is_empty() => stride,
+            Def::Take { .. } | Def::Load(_) | Def::Apply(..) | Def::Fold(..) | Def::Chain { .. } => 0,
+        };
+        let (mut row, mut index) = (access.clone(), access.clone());
+        index.offset = access.offset % len;
+        row.offset = access.offset - index.offset;
+        let mut last = index.offset;
+        for (dim, n) in self.form.nest.dims.iter_enumerated() {
+            let (stride, d) = (access.strides[dim.index()], dim.index());
+            let others = if is_row(stride) { &mut index } else { &mut row };
+            others.strides[d] = 0;
+            if !is_row(stride) {
+                last += usize::try_from(stride).ok()? * n.saturating_sub(1);
+            }
+        }
+        (last < len && is_row(taken)).then_some([row, index])
     }
 
     /// A value at the current point of the loops.
