@@ -52,6 +52,39 @@ fn a_property_that_does_not_hold_stops_every_engine_in_its_cycle() {
 }
 
 #[test]
+fn what_decides_a_property_is_told_by_names_of_the_text() {
+    let program = "
+enum mode = Low, Mid, High, Top;
+node main(c: bool [], x: int [], m: mode) -> (y: int [])
+  automaton
+    state Up
+      y = 1 + (0 fby y);
+      until c then Down;
+    state Down
+      y = -1 + (0 fby y);
+      until c then Far;
+    state Far
+      y = 1 + (0 fby y);
+      assert \"far\" x + y < 3;
+      until c then Up;
+  end;
+  assert \"mode\" match m (Low -> true, Mid -> true, High -> x < 7, Top -> false);
+";
+    let notes = |x: &str| {
+        let inputs =
+            format!(r#"{{"c": [false, true, true, false], "x": {x}, "m": ["Low", "Mid", "High", "High"]}}"#);
+        let folder = Folder::new().file("p.rml", program).file("i.json", inputs);
+        let run =
+            folder.rml("run p.rml --inputs i.json --message-format json").fails(1, &["assertion-failed"]);
+        let report: serde_json::Value = serde_json::from_str(run.err.trim()).expect("one finding");
+        report["notes"].clone()
+    };
+    let state = "`automaton.state` is Far";
+    assert_eq!(notes("[1, 2, 3, 4]"), serde_json::json!(["`x` is 4", state, "`Far.y` is 1"]));
+    assert_eq!(notes("[1, 2, 9, 4]"), serde_json::json!(["`m` is High", "`x` is 9"]));
+}
+
+#[test]
 fn a_training_stops_at_a_property_and_an_inference_needs_no_targets_for_one() {
     let text = "
 node net(x: num []) -> (o: num [])

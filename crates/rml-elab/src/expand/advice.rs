@@ -110,6 +110,22 @@ pub(super) fn trains(order: &Order, span: Span) -> Diagnostic {
         .help("take the gradient of the node itself: call `grad_` in place of `diff_`, or outside of the node that trains")
 }
 
+/// What an operator between records of that name is meant as, given the two operands for each field.
+fn by_field(op: BinaryOp, record: &str, fields: impl Iterator<Item = [String; 2]>) -> Option<String> {
+    let each: Vec<String> = fields.map(|[a, b]| format!("{a} {} {b}", op.text())).collect();
+    let called = |function: &str, between: &str| {
+        each.iter().map(|text| format!("{function}({text})")).collect::<Vec<_>>().join(between)
+    };
+    match op {
+        BinaryOp::Eq => Some(called("all", " and ")),
+        BinaryOp::Ne => Some(called("any", " or ")),
+        BinaryOp::Lt | BinaryOp::Le | BinaryOp::Gt | BinaryOp::Ge => None,
+        BinaryOp::Or | BinaryOp::And | BinaryOp::Add | BinaryOp::Sub | BinaryOp::Mul | BinaryOp::Div => {
+            Some(format!("{record}({})", each.join(", ")))
+        }
+    }
+}
+
 impl Copy<'_, '_> {
     /// Reports a member that no equation defines, unless an equation that did not parse may define it.
     pub(super) fn missing(&mut self, family: Local, index: i64, span: Span, why: &str) {
@@ -143,17 +159,22 @@ impl Copy<'_, '_> {
             return self.in_error(parts, span);
         }
         let record = values.iter().position(|value| value.kind().is_some()).unwrap_or(0);
-        let (op, of) = (op.text(), self.kind_text(values[record].kind()));
-        let d = Diagnostic::error(codes::RECORD_VALUE, format!("`{op}` takes single values, found {of}"))
+        let of = self.kind_text(values[record].kind());
+        let message = format!("`{}` takes single values, found {of}", op.text());
+        let d = Diagnostic::error(codes::RECORD_VALUE, message)
             .label(self.template.exprs[operands[record]].span, format!("this is {of}"));
         let texts = operands.map(|operand| text::operand(&self.template, operand));
         let name = texts[record].clone().unwrap_or_else(|| "s".to_owned());
         let written = match (&values, texts) {
-            ([Value::Record(kind, fields), Value::Record(other, _)], [Some(a), Some(b)]) if kind == other => {
+            ([Value::Record(kind, fields), Value::Record(other, _)], [Some(a), Some(b)])
+                if kind == other && !kind.gradient =>
+            {
                 let name = &self.program().nodes[kind.record].name;
-                let fields = fields.iter().map(|(field, _)| format!("{a}.{field} {op} {b}.{field}"));
-                let fields = fields.collect::<Vec<_>>().join(", ");
-                (!kind.gradient).then(|| format!("write `{name}({fields})`"))
+                by_field(
+                    op,
+                    name,
+                    fields.iter().map(|(field, _)| [format!("{a}.{field}"), format!("{b}.{field}")]),
+                )
             }
             _ => None, // A record and a value.
         };
@@ -161,7 +182,10 @@ impl Copy<'_, '_> {
             Value::Record(_, fields) => fields.first().map_or("h".into(), |(name, _)| name.clone()),
             Value::One(_) => "h".into(),
         };
-        self.say(d.help(written.unwrap_or_else(|| format!("name a field: `{name}.{first}`"))));
+        self.say(d.help(match written {
+            Some(text) => format!("write `{text}`"),
+            None => format!("name a field: `{name}.{first}`"),
+        }));
         self.in_error(parts, span)
     }
 

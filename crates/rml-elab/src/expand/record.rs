@@ -313,12 +313,12 @@ impl Copying<'_, '_> {
         }
     }
 
-    /// Whether an expression is in error, or reads a variable that is.
+    /// Whether an expression or a part of it is in error, or reads a variable that is.
     pub(super) fn is_reported(&self, value: ExprId) -> bool {
         match &self.exprs[value].kind {
             ExprKind::Error(_) => true,
             ExprKind::Local(local) => self.locals[*local].kind == LocalKind::Undefined,
-            _ => false, // All other forms have a value.
+            other => other.children().into_iter().any(|part| self.is_reported(part)),
         }
     }
 

@@ -185,8 +185,7 @@ impl Lower<'_, '_> {
         if lhs.len() < all {
             split(&mut family, &mut parts[before..]);
         }
-        self.results(&lhs, rhs, ast.span);
-        self.nested_calls(first, rhs);
+        self.results(&lhs, first, rhs, ast.span);
         Equation { lhs, rhs, span: ast.span, family: family.map(Box::new) }
     }
 

@@ -8,8 +8,9 @@ use crate::hir::Structure;
 use crate::hir::{ExprId, ExprKind, Local, SourceId};
 
 impl Lower<'_, '_> {
-    /// Checks the number of results of an equation.
-    pub(super) fn results(&mut self, lhs: &[(Option<Local>, Span)], rhs: ExprId, span: Span) {
+    /// Checks the number of results of an equation, and of the calls in it. All expressions from number `first` on
+    /// belong to it.
+    pub(super) fn results(&mut self, lhs: &[(Option<Local>, Span)], first: usize, rhs: ExprId, span: Span) {
         let at = self.exprs[rhs].span;
         match &self.exprs[rhs].kind {
             // The number of results of a node that is an argument is known only in copies.
@@ -34,8 +35,13 @@ impl Lower<'_, '_> {
                         .help("write one equation for each name"),
                 );
                 self.spoil(rhs);
+                // A call in it may be what the names are for: its number of results is no further error.
+                for (_, call) in self.several(first, rhs) {
+                    self.spoil(call);
+                }
             }
         }
+        self.nested_calls(first, rhs);
     }
 
     /// Marks an expression whose error is reported; only its parts are kept.
@@ -69,26 +75,20 @@ impl Lower<'_, '_> {
     /// Checks that calls that are operands return one value. All expressions from position `first` on belong to the
     /// equation with the right side `top`.
     pub(super) fn nested_calls(&mut self, first: usize, top: ExprId) {
-        let nested: Vec<(SourceId, ExprId)> = self
-            .exprs
-            .as_slice()
-            .get(first..)
-            .unwrap_or_default()
-            .iter()
-            .zip(first..)
-            .filter(|(_, index)| *index != top.index())
-            .filter_map(|(e, index)| match &e.kind {
-                ExprKind::Call(call) if call.order.times == 0 => {
-                    Some((call.callee, ExprId::from_index(index)))
-                }
-                _ => None,
-            })
-            .filter(|(callee, _)| self.headers[*callee].results() != 1)
-            .collect();
-        for (callee, expr) in nested {
+        for (callee, expr) in self.several(first, top) {
             let span = self.exprs[expr].span;
             self.result_count(callee, 1, span, span);
             self.spoil(expr);
         }
+    }
+
+    /// The operands that are calls of nodes with no result or several.
+    fn several(&self, first: usize, top: ExprId) -> Vec<(SourceId, ExprId)> {
+        let exprs = self.exprs.as_slice().get(first..).unwrap_or_default().iter().zip(first..);
+        let calls = exprs.filter(|(_, index)| *index != top.index()).filter_map(|(e, index)| match &e.kind {
+            ExprKind::Call(call) if call.order.times == 0 => Some((call.callee, ExprId::from_index(index))),
+            _ => None, // the results of adjoints depend on types
+        });
+        calls.filter(|(callee, _)| self.headers[*callee].results() != 1).collect()
     }
 }

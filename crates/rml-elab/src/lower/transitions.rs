@@ -76,8 +76,7 @@ impl<'a> Lower<'a, '_> {
     fn value_of(&mut self, local: Local, value: &ast::Expr<'_>, state: Option<usize>) {
         let from = self.exprs.len();
         let rhs = self.expr(value);
-        self.results(&[(Some(local), value.span)], rhs, value.span);
-        self.nested_calls(from, rhs);
+        self.results(&[(Some(local), value.span)], from, rhs, value.span);
         self.define(local, rhs, value.span, state);
     }
 
@@ -87,6 +86,9 @@ impl<'a> Lower<'a, '_> {
         if found.is_none() {
             self.automata.sought.insert(name.name);
             let text = self.names.resolve(&name.name);
+            if self.scopes.is_excused(self.header.file, text, false) {
+                return None;
+            }
             if let Some(d) = self.state_outside(automaton, name) {
                 self.report.push(d);
                 return None;

@@ -15,7 +15,10 @@ impl Flat {
     }
 
     /// Of an equation that checks a property: the variable that is 1 where the property does not hold, and the
-    /// variables with a name that decide it, in the order in which they are read. `None` of other equations.
+    /// variables that the text names and that decide it, in the order in which they are read. `None` of other equations.
+    ///
+    /// The compiler names variables too: what a `match` or the state of an automaton samples, and the conditions that
+    /// it samples by. What these are computed from stands in their place. The state of an automaton counts as named.
     pub fn decided_by(&self, eq: Eq) -> Option<(Var, Vec<Var>)> {
         let Equation { lhs, rhs: Rhs::Apply { args, .. }, .. } = &self.equations[eq] else { return None };
         self.vars[*lhs].asserts.as_ref()?;
@@ -26,11 +29,17 @@ impl Flat {
             if !seen.insert(var) {
                 continue;
             }
+            let of = self.equations.iter().find(|e| e.lhs == var);
             if self.vars[var].name.is_some() {
-                found.push(var);
+                match of.filter(|e| e.span == self.vars[var].span).map(|e| &e.rhs) {
+                    None => found.push(var),
+                    Some(Rhs::When { value, .. }) => todo.push(*value),
+                    Some(Rhs::Apply { args, .. }) => todo.extend(args.iter().rev()),
+                    // A state, or what only decides which one comes next.
+                    Some(_) => found.extend(self.vars[var].cases.is_some().then_some(var)),
+                }
                 continue;
             }
-            let of = self.equations.iter().find(|e| e.lhs == var);
             let mut parts = Vec::new();
             of.into_iter().for_each(|e| e.rhs.for_each_operand(|v| parts.push(v)));
             todo.extend(parts.into_iter().rev());

@@ -13,9 +13,10 @@ impl<'a> Parser<'_, 'a> {
         self.is_word(0, "automaton") && self.peek_at(1).kind == Kind::Ident
     }
 
-    /// Whether `state` before a name is next, in an automaton.
+    /// Whether `state` before a name is next, in an automaton, or the word `initial`, which the language does not have.
     fn at_state(&self) -> bool {
-        self.automata > 0 && self.is_word(0, "state") && self.peek_at(1).kind == Kind::Ident
+        let word = self.is_word(0, "state") || self.is_word(0, "initial");
+        self.automata > 0 && word && self.peek_at(1).kind == Kind::Ident
     }
 
     /// Whether `end` is next and closes an automaton, instead of being defined by an equation.
@@ -76,32 +77,52 @@ impl<'a> Parser<'_, 'a> {
         let mut states = Vec::new();
         while !self.at_item_end() && !self.at_end() {
             let from = self.at;
-            if self.is_word(0, "initial") && self.is_word(1, "state") {
-                self.initial_state(states.is_empty());
-            }
             let state = if self.at_state() {
-                self.state()
+                self.state(states.is_empty())
             } else {
                 let help = "the states of an automaton follow it: `automaton state Idle .. end;`";
                 Err(self.unexpected("`state` or `end`", &[help]))
             };
             match state {
                 Ok(state) => states.push(state),
-                Err(Reported) => self.skip_in_state(from),
+                Err(Reported) => self.skip_state(from),
             }
         }
         states
     }
 
-    /// Skips the word `initial` before a state, and reports it.
-    fn initial_state(&mut self, is_first: bool) {
+    /// Parses the word `state`. The first state has no mark, so `initial` before, after or instead of this word is
+    /// reported.
+    fn state_word(&mut self, is_first: bool) -> Span {
+        let start = self.span(self.peek());
+        let is_marked = self.is_word(0, "initial");
+        if is_marked {
+            let stands_alone = !self.is_word(1, "state") || self.peek_at(2).kind != Kind::Ident;
+            self.initial_state(is_first, if stands_alone { "state " } else { "" });
+            if stands_alone {
+                return start;
+            }
+        }
+        self.next();
+        if !is_marked && self.is_word(0, "initial") && self.peek_at(1).kind == Kind::Ident {
+            let next = self.peek_at(2).kind;
+            if !matches!(next, Kind::Eq | Kind::Comma | Kind::LBracket) {
+                self.initial_state(is_first, "");
+            }
+        }
+        start
+    }
+
+    /// Skips the word `initial`, and reports it. The suggested fix is `text`.
+    fn initial_state(&mut self, is_first: bool, text: &str) {
         let word = self.take();
-        let d = Diagnostic::error(codes::SYNTAX, "the initial state has no mark: it is the first one")
-            .label(word, "leave this out");
+        let d = Diagnostic::error(codes::SYNTAX, "the initial state has no mark: it is the first one");
+        let d = d.label(word, if text.is_empty() { "leave this out" } else { "write `state` here" });
         let place = Span { end: self.span(self.peek()).start, ..word };
-        self.report(match is_first {
-            true => d.fix("leave `initial` out", place, ""),
-            false => d.help("leave `initial` out, and put this state before the others"),
+        self.report(match (is_first, text) {
+            (true, "") => d.fix("leave `initial` out", place, ""),
+            (true, _) => d.fix("write `state` in place of `initial`", place, text),
+            (false, _) => d.help("write `state` without `initial`, and put this state before the others"),
         });
     }
 
@@ -138,9 +159,17 @@ impl<'a> Parser<'_, 'a> {
         self.lose(from, Lost::Equation);
     }
 
+    /// After an error in the first line of a state, skips to the next state.
+    fn skip_state(&mut self, from: usize) {
+        self.skip_in_state(from);
+        while !self.at_item_end() && !self.at_end() && !self.at_state() {
+            self.skip_in_state(self.at);
+        }
+    }
+
     /// Parses `state Hold(limit = 20.0)` with its equations and transitions.
-    fn state(&mut self) -> Parse<State<'a>> {
-        let start = self.take();
+    fn state(&mut self, is_first: bool) -> Parse<State<'a>> {
+        let start = self.state_word(is_first);
         let name = self.name("the name of the state")?;
         let params = if self.kind() == Kind::LParen { self.state_params()? } else { Vec::new() };
         let header_span = start.to(self.last_span());
