@@ -237,6 +237,10 @@ pub(crate) struct Dump {
     /// The stage to print
     #[arg(long, value_enum, value_name = "STAGE")]
     pub(crate) after: Stage,
+    /// A checkpoint, whose values the states begin with: parameters and other states; by default the initial values
+    /// of the program
+    #[arg(long, value_name = "FILE")]
+    pub(crate) params: Option<PathBuf>,
     /// Seed of the random initialisers; by default 0
     #[arg(long, value_name = "N")]
     pub(crate) seed: Option<u64>,

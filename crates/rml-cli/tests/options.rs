@@ -105,6 +105,7 @@ fn settings_beside_a_checkpoint_win_with_a_warning() {
     for command in [
         "infer n.rml --data d.json --params c",
         "params list n.rml --node infer --params c",
+        "dump n.rml --after draw --node infer --batch 1 --params c",
         "grad n.rml --node infer --inputs g.json --params c",
         "gradcheck n.rml --node infer --inputs g.json --params c",
     ] {
@@ -124,9 +125,10 @@ fn options_that_can_have_no_effect_are_refused() {
     for (command, words) in [
         ("dump n.rml --after parse --node zz", ["`--node`", "syntax tree"]),
         (
-            "dump n.rml --after parse --set a=1 --batch 2 --f64 --seed 1",
-            ["`--set`, `--batch`, `--f64`, `--seed`", "syntax tree"],
+            "dump n.rml --after parse --set a=1 --batch 2 --f64 --params c --seed 1",
+            ["`--set`, `--batch`, `--f64`, `--params`, `--seed`", "syntax tree"],
         ),
+        ("dump n.rml --after diff --node outer --params c", ["`--params`", "from `inline` on"]),
         ("dump n.rml --after inline --node outer --seed 1", ["`--seed`", "after this stage"]),
         ("trace n.rml --node outer --inputs i.json --semantics kahn --open", ["`--open`", "endless"]),
         (

@@ -1,9 +1,12 @@
 //! Each stage of the compilation as text.
 
+use std::sync::Arc;
+
+use indexmap::IndexMap;
 use rml_base::{Diagnostic, Diagnostics, Error};
 use rml_ir::flat::{self, Drawn, Flat};
 use rml_ir::pass::{self, Step};
-use rml_ir::{normal, typed};
+use rml_ir::{Value, normal, typed};
 use rml_plan::{Ends, Plan};
 use rml_schedule::{Declined, Fed, schedule};
 
@@ -60,6 +63,22 @@ pub enum Stage {
 /// # Errors
 /// As [`compile`](crate::compile()).
 pub fn dump(source: &Source, options: &Options, stage: Stage) -> Result<String, Error> {
+    dump_with(source, options, stage, &IndexMap::new())
+}
+
+/// As [`dump`], of the program whose states begin with those values, by checkpoint key. The stages have them from
+/// [`Stage::Inline`] on.
+///
+/// Requires: each value has the type of its state.
+///
+/// # Errors
+/// As [`dump`].
+pub fn dump_with(
+    source: &Source,
+    options: &Options,
+    stage: Stage,
+    states: &IndexMap<Arc<str>, Value>,
+) -> Result<String, Error> {
     let front = source.front()?;
     if stage == Stage::Parse {
         let bump = bumpalo::Bump::new();
@@ -71,35 +90,41 @@ pub fn dump(source: &Source, options: &Options, stage: Stage) -> Result<String, 
         return Ok(rml_syntax::dump(&parsed.file, &names));
     }
     let elaborated = front.elaborate(options, root(options));
-    front.fail(elaborated.and_then(|(module, _)| dump_module(&module, options, stage)))
+    front.fail(elaborated.and_then(|(module, _)| dump_module(&module, options, stage, states)))
 }
 
-fn dump_module(module: &typed::Module, options: &Options, stage: Stage) -> Result<String, Diagnostics> {
+fn dump_module(
+    module: &typed::Module,
+    options: &Options,
+    stage: Stage,
+    states: &IndexMap<Arc<str>, Value>,
+) -> Result<String, Diagnostics> {
     if stage == Stage::Elab {
         return Ok(typed::print(module));
     }
     let module = pass::normalize(module);
+    let inlined = |module| Ok::<_, Diagnostics>(pass::begin_with(back(module, options)?, states));
     Ok(match stage {
         Stage::Parse | Stage::Elab | Stage::Normalize => normal::print(&module),
         Stage::Diff => {
             let differentiated = rml_autodiff::differentiate(module)?;
             normal::print(&differentiated)
         }
-        Stage::Inline => flat_text(&back(module, options)?)?,
-        Stage::Settle => after(module, options, Step::Settle)?,
-        Stage::Fold => after(module, options, Step::Fold)?,
-        Stage::Cone => after(module, options, Step::Cone)?,
+        Stage::Inline => flat_text(&inlined(module)?)?,
+        Stage::Settle => after(inlined(module)?, options, Step::Settle)?,
+        Stage::Fold => after(inlined(module)?, options, Step::Fold)?,
+        Stage::Cone => after(inlined(module)?, options, Step::Cone)?,
         Stage::Cut => {
             let cut = pass::cut(&pass::inline_with_gradients(&rml_autodiff::differentiate(module)?)?)?;
             let text = |flat| flat_text(&pass::lower(flat, keep(options)));
             format!("{}\n{}", text(cut.gradients)?, text(cut.update)?)
         }
         Stage::Draw => {
-            let drawn = runnable(back(module, options)?, options)?;
+            let drawn = runnable(inlined(module)?, options)?;
             flat_text(&drawn)?
         }
         Stage::Analyse => {
-            let flat = runnable(back(module, options)?, options)?;
+            let flat = runnable(inlined(module)?, options)?;
             ask_for_text(&flat)?;
             let analyses = rml_analysis::Analyses::of(&flat);
             if let rml_analysis::Verdict::Rejected(found) = analyses.clocks.verdict {
@@ -107,15 +132,17 @@ fn dump_module(module: &typed::Module, options: &Options, stage: Stage) -> Resul
             }
             rml_analysis::print_facts(&flat, &analyses.clocks.clocks, &analyses.facts(&flat))
         }
-        Stage::Plan => rml_plan::print(&planned(module, options)?),
-        Stage::Nests => rml_nest::print(&rml_nest::lower(&planned(module, options)?)),
-        Stage::Fused => rml_nest::print(&rml_nest::fuse(&rml_nest::lower(&planned(module, options)?))),
+        Stage::Plan => rml_plan::print(&planned(inlined(module)?, options)?),
+        Stage::Nests => rml_nest::print(&rml_nest::lower(&planned(inlined(module)?, options)?)),
+        Stage::Fused => {
+            rml_nest::print(&rml_nest::fuse(&rml_nest::lower(&planned(inlined(module)?, options)?)))
+        }
     })
 }
 
-/// The plan of a module in normal form.
-fn planned(module: normal::Module, options: &Options) -> Result<Plan, Diagnostics> {
-    let flat = runnable(back(module, options)?, options)?;
+/// The plan of an inlined program.
+fn planned(inlined: Flat, options: &Options) -> Result<Plan, Diagnostics> {
+    let flat = runnable(inlined, options)?;
     Ok(plan(&flat).map_err(|declined| declined.diagnostic(&flat.name))?)
 }
 
@@ -134,8 +161,7 @@ fn plan(flat: &Drawn) -> Result<Plan, Declined> {
 }
 
 /// The text after the lowering steps up to `last`.
-fn after(module: normal::Module, options: &Options, last: Step) -> Result<String, Diagnostics> {
-    let inlined = back(module, options)?;
+fn after(inlined: Flat, options: &Options, last: Step) -> Result<String, Diagnostics> {
     let mut shown = None;
     pass::lower_with(inlined.clone(), keep(options), &mut |step, flat| {
         if step <= last {

@@ -41,7 +41,7 @@ pub use adjoint::{Adjoint, adjoint, differentiate};
 pub use analyse::{Unchecked, analyse, analyse_all, analyse_any_batch};
 pub use analysis::{Analysis, RunFacts};
 pub use compile::compile;
-pub use dump::{Stage, dump};
+pub use dump::{Stage, dump, dump_with};
 pub use format::format;
 pub use gradient::{Differentiable, differentiable};
 pub use inspect::{Inspection, Survey, VariableName, survey};

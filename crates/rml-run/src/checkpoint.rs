@@ -1,6 +1,7 @@
 //! Checkpoints: safetensors files with the states of a program under their instance paths. One JSON text in the file's
 //! metadata has the facts that a training run needs to continue.
 
+mod dump;
 mod mismatch;
 mod position;
 

@@ -40,6 +40,31 @@ proptest! {
         let inputs = random::trace(&flat, &data, cycles, wild);
         check_passes(&flat, &inputs, closed, seed).map_err(TestCaseError::fail)?;
     }
+
+    #[test]
+    fn a_program_that_begins_with_values_is_one_that_has_loaded_them(
+        numbers in vec(any::<u32>(), 20..200),
+        data in vec(any::<u32>(), 90),
+        cycles in 0_usize..10,
+        closed: bool,
+        wild: bool,
+    ) {
+        let (flat, _) = random::program(&numbers, if wild { 12 } else { 25 }, wild);
+        let inputs = random::trace(&flat, &data, cycles, wild);
+        // Every other state is loaded.
+        let value = |id: flat::Eq| Value::filled(&flat.vars[flat.equations[id].lhs].ty, 1.0, flat.precision);
+        let loaded: Vec<_> = flat.states.iter().step_by(2).map(|(key, s)| (key, s.equation)).collect();
+        let states = loaded.iter().map(|(_, id)| (*id, value(*id))).collect();
+        let options = OracleOptions { closed, states, ..OracleOptions::default() };
+        let expected = oracle::run(&flat, &inputs, &options);
+        let values = loaded.into_iter().map(|(key, id)| (key.clone(), value(id))).collect();
+        let begun = pass::begin_with(flat::Flat::clone(&flat), &values);
+        let found = run(&Drawn::new(begun).expect("values alone"), &inputs, closed);
+        for v in flat.vars.ids() {
+            let same = expected.row(v).iter().zip(&found.row(v)).all(|(e, f)| f.same(e));
+            prop_assert!(same, "{v}: {:?} {:?}\n{}", expected.row(v), found.row(v), flat::print(&flat));
+        }
+    }
 }
 
 /// `o = k * x` with `k` trained by plain gradient descent, called with `every end` if `every` says so.

@@ -135,6 +135,25 @@ fn every_stage_can_be_dumped() {
 }
 
 #[test]
+fn a_dump_has_the_values_of_a_checkpoint() {
+    let text = "node f(x: num []) -> (o, n)  k = param(2.0);  o = k * x;  n = 1 fby n;";
+    let (k, n) = (rml::tensor(&[], vec![3.25_f32]).unwrap(), rml::Value::Int(17));
+    let program = compile(text);
+    let keys: Vec<_> = program.flat().states.keys().cloned().collect();
+    assert_eq!(keys.iter().map(|key| &**key).collect::<Vec<_>>(), ["k", "n"]);
+    let held = |k: rml::Value| rml::Checkpoint::of_states(keys.iter().cloned().zip([k, n.clone()]).collect());
+    let dump = |stage| held(k.clone()).dump(&source(text), &Options::default(), stage);
+    for stage in [Stage::Inline, Stage::Settle, Stage::Fold, Stage::Cone, Stage::Draw, Stage::Plan] {
+        let text = dump(stage).unwrap();
+        assert!(text.contains("3.25") && text.contains("17"), "{stage:?}: {text}");
+    }
+    let drawn = dump(Stage::Draw).unwrap();
+    assert!(!drawn.contains("2.0"), "the initial value of the program is gone: {drawn}");
+    let wrong = held(rml::tensor(&[2], vec![1.0_f32, 2.0]).unwrap());
+    assert_eq!(code(wrong.dump(&source(text), &Options::default(), Stage::Draw)), "checkpoint-mismatch");
+}
+
+#[test]
 fn the_adjoint_is_a_program_again() {
     let text = "node dense(i) -> (o) k = param(1.0); b = param(0.0); o = k * i + b;\n";
     let diff = rml::differentiate(&source(text), &Options::default(), "dense").unwrap();

@@ -13,6 +13,7 @@
 //! Each states what it requires and ensures, keeps the cells of the outputs (FIX-6), and ends by verifying its result
 //! in debug builds.
 
+mod begin_with;
 mod cone;
 mod constant;
 mod cut;
@@ -28,6 +29,7 @@ mod settle;
 mod show_ends;
 mod show_norms;
 
+pub use begin_with::begin_with;
 pub use cone::cone;
 pub use cut::{Cut, Exchanged, cut, verify as verify_cut};
 pub use draw::{ask_for_draws, draw};
