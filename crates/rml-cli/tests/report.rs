@@ -89,6 +89,36 @@ fn classes_are_counted_that_an_evaluation_finds() {
 }
 
 #[test]
+fn samples_are_the_same_windows_with_what_was_found() {
+    let only = CLASSIFIER.replace(", z: int [batch])", ")").replace(" + 0.0 * sum(to_num(z))", "");
+    let folder = folder().file("only.rml", only);
+    folder.rml("train only.rml --data c.json --epochs 2 --test last:3 --report r.html").ok();
+    let page = folder.read("r.html");
+    for part in [
+        "3 of the 3 test windows, the same ones after each epoch: `scores` beside `y`, after epoch 2, 0 of 3 are right",
+        // Scores 0 and -2, of which the first is found, and 1 is right.
+        "✗ <b>0</b></span> <span class=\"answer\">is 1</span>",
+        "<span style=\"--share:88.1%\"><i>0</i> 88 %</span>",
+        "<span class=\"dim title\">window 3</span>",
+        "<span class=\"dim title\">window 5</span>",
+        "<span class=\"row\"><i>x</i> 3.0000</span>",
+    ] {
+        assert!(page.contains(part), "{part} in {page}");
+    }
+    assert!(page.find("window 3<") < page.find("window 5<"), "in the order of the data");
+    // Numbers beside the output that they are compared with.
+    let shown = LINE.replace("-> (loss)\n  o = line(x)", "-> (o, loss)\n  o = line(x)");
+    assert_ne!(shown, LINE);
+    let folder = folder.file("n.rml", shown);
+    folder.rml("train n.rml --data d.json --epochs 1 --test 2 --report r.html").ok();
+    let page = folder.read("r.html");
+    assert!(page.contains("`o` beside `y`, after epoch 1<") && page.contains(", off by "), "{page}");
+    // Nothing is right or wrong where no output is of the type of an input.
+    folder.rml("train l.rml --data d.json --epochs 1 --test 2 --report r.html").ok();
+    assert!(!folder.read("r.html").contains("id=\"samples\""));
+}
+
+#[test]
 fn what_cannot_be_compared_is_told() {
     let folder = folder();
     let train = |flags: &str| folder.rml(&format!("train c.rml --data c.json --report r.html {flags}"));
@@ -140,7 +170,9 @@ fn both_meanings_of_the_flag_go_together() {
     folder.rml("train w.rml --windows 6 --report 2 --report 3").fails(2, &["given twice"]);
     folder.rml("train w.rml --windows 6 --report r.htm").fails(2, &["ends with .html"]);
     folder.rml("train l.rml --data d.json --report 2").fails(2, &["--windows"]);
-    folder.rml("train w.rml --windows 6 --runs d --seeds 0..2 --report r.html").fails(2, &["one training"]);
+    folder
+        .rml("train c.rml --data c.json --runs d --seeds 0..2 --report r.html --confusion y:scores")
+        .fails(2, &["one training"]);
 }
 
 #[test]

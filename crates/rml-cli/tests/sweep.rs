@@ -158,6 +158,39 @@ fn curves_are_means_in_bands_over_the_seeds() {
     assert!(!folder.path("no").exists(), "it is said before anything is trained");
 }
 
+#[test]
+fn a_page_compares_the_runs() {
+    let folder = folder();
+    folder.rml(&format!("{SWEEP} --report 'all runs.html'")).ok();
+    let page = folder.read("all runs.html");
+    for part in [
+        "<title>Runs of l.rml</title>",
+        "6 runs, of which 6 have ended.",
+        "rml train l.rml --data d.json --epochs 4 --runs out",
+        "<th scope=\"col\">rate</th><th scope=\"col\">seed</th><th scope=\"col\" data-metric=\"0\">test loss</th>",
+        ">rate=0.3,seed=2</span></th><td data-value=\"0.3\">0.3</td><td data-value=\"2\">2</td>",
+        "id=\"means\"",
+    ] {
+        assert!(page.contains(part), "{part} in {page}");
+    }
+    let data = page.split("id=\"runs-data\">").nth(1).and_then(|rest| rest.split("</script>").next());
+    let data: Value = serde_json::from_str(data.expect("data")).expect("JSON");
+    assert_eq!(data["groups"], json!(["rate=0.1", "rate=0.3"]));
+    let run = &data["runs"][5];
+    assert_eq!((&run["name"], &run["group"]), (&json!("rate=0.3,seed=2"), &json!(1)));
+    let log = folder.read("out/rate=0.3,seed=2/metrics.jsonl");
+    let last: Value = serde_json::from_str(log.lines().last().expect("a line")).expect("JSON");
+    assert_eq!(run["curves"][0][3], json!([4.0, last["test"]["loss"]]));
+    // A failed run is a row without a curve.
+    let sweep = "train w.rml --report 1 --report w.html --windows 3 --runs w --sweep goal=1.0,true";
+    folder.rml(sweep).fails(1, &["goal=true"]);
+    let page = folder.read("w.html");
+    assert!(page.contains(">report<") && page.contains("goal=1.0"), "{page}");
+    let page = "--report no/such/c.html";
+    folder.rml(&SWEEP.replace("--runs out", &format!("--runs no {page}"))).fails(1, &["unwritable-file"]);
+    assert!(!folder.path("no").exists(), "the error comes before any training");
+}
+
 /// A run that does not fit in memory is tried alone, fails, and is in the table like any other failed run.
 #[test]
 fn a_run_that_lacks_memory_leaves_the_others_as_they_are() {

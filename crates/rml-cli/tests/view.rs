@@ -27,10 +27,18 @@ impl Viewed {
         Self::at(told, child)
     }
 
+    /// The page of a folder of runs.
+    fn runs(folder: &Folder) -> Self {
+        let mut command = folder.command("view logs");
+        let mut child = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().expect("rml starts");
+        let told = BufReader::new(child.stdout.take().expect("a pipe"));
+        Self::at(told, child)
+    }
+
     /// Starts a training with a live page.
-    fn training(folder: &Folder) -> Self {
+    fn training(folder: &Folder, flags: &str) -> Self {
         let mut command =
-            folder.command("train l.rml --data d.json --epochs 10000000 --report r.html --view");
+            folder.command(&format!("train l.rml --data d.json --epochs 10000000 --view {flags}"));
         let mut child = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().expect("rml starts");
         let mut told = BufReader::new(child.stderr.take().expect("a pipe"));
         let served = Self::at(&mut told, child);
@@ -144,7 +152,7 @@ fn others_get_nothing() {
 fn a_training_shows_its_page_while_it_runs() {
     let data = serde_json::json!({"x": [0.1, 0.4, -0.3, 0.9, 0.6], "y": [0.3, 1.0, -1.0, 2.5, 2.0]});
     let folder = Folder::new().file("l.rml", support::LINE).file("d.json", data.to_string());
-    let served = Viewed::training(&folder);
+    let served = Viewed::training(&folder, "--report r.html");
     let deadline = std::time::Instant::now() + std::time::Duration::from_secs(60);
     let page = loop {
         let page = served.page();
@@ -156,4 +164,38 @@ fn a_training_shows_its_page_while_it_runs() {
     };
     assert!(page.contains("It is running, after ") && page.contains("connect-src 'self'"), "{page}");
     assert!(served.get("/", &served.host).0.starts_with("HTTP/1.1 404"));
+}
+
+#[test]
+fn the_page_of_a_folder_follows_its_runs() {
+    let data = serde_json::json!({"x": [0.1, 0.4, -0.3, 0.9, 0.6], "y": [0.3, 1.0, -1.0, 2.5, 2.0]});
+    let folder = Folder::new().file("l.rml", support::LINE).file("d.json", data.to_string());
+    let train = |log: &str| folder.rml(&format!("train l.rml --data d.json --epochs 2 --log {log}")).ok();
+    std::fs::create_dir(folder.path("logs")).expect("a folder");
+    folder.rml("view logs").fails(1, &["bad-option", "logs has no log of a training", "--log DIR/NAME"]);
+    train("logs/first");
+    folder.rml("view logs --cycles 3 --vars all").fails(1, &["`--cycles`, `--vars` can have no effect"]);
+    let viewed = Viewed::runs(&folder);
+    let page = viewed.page();
+    assert!(page.contains("Runs in logs") && page.contains(">first</span>"), "{page}");
+    let state = viewed.get(&format!("{}state", viewed.path), &viewed.host).1;
+    train("logs/second");
+    assert_ne!(viewed.get(&format!("{}state", viewed.path), &viewed.host).1, state);
+    assert!(viewed.page().contains(">second</span>"));
+}
+
+#[test]
+fn several_trainings_show_their_page_while_they_run() {
+    let data = serde_json::json!({"x": [0.1, 0.4, -0.3, 0.9, 0.6], "y": [0.3, 1.0, -1.0, 2.5, 2.0]});
+    let folder = Folder::new().file("l.rml", support::LINE).file("d.json", data.to_string());
+    let served = Viewed::training(&folder, "--report r.html --runs out --seeds 0..2 --jobs 1");
+    let deadline = std::time::Instant::now() + std::time::Duration::from_secs(60);
+    loop {
+        let page = served.page();
+        if page.contains("Runs of l.rml") && page.contains(">seed=0</span>") {
+            break;
+        }
+        assert!(std::time::Instant::now() < deadline, "{page}");
+        std::thread::sleep(std::time::Duration::from_millis(50));
+    }
 }

@@ -2,7 +2,8 @@
 //! arrows; two pure functions draw it ([`Chronogram::to_text`], [`Chronogram::to_svg`]), and one makes a page of it
 //! ([`Chronogram::to_html`]).
 //!
-//! [`curves`] draws numbers over steps, such as the losses of a training; a [`Report`] is the page of a whole training.
+//! [`curves`] draws numbers over steps, such as the losses of a training; a [`Report`] is the page of a whole training,
+//! a [`Comparison`] that of several ones.
 //!
 //! [`shown`] chooses and names the rows of a program, [`dependences`] finds the arrows. Nothing here runs a program:
 //! the caller supplies the cells.
@@ -28,6 +29,7 @@ pub use network::{Network, NetworkBox, Role, network};
 pub use page::{
     LineCost, Origin, Page, PageRow, PlanPart, PlanPicture, PlanRegion, PlanWay, Side, WindowEnds,
 };
-pub use report::{Curves, Mark, Matrix, Report, TimedLine, Trained, norm};
+pub use report::runs::{ComparedMetric, ComparedRun, Comparison};
+pub use report::{Curves, Mark, Matrix, Report, Sample, Samples, Series, TimedLine, Trained, norm};
 pub use rows::{Names, Rows, shown};
 pub use words::{Reasons, reasons};

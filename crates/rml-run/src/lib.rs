@@ -35,12 +35,13 @@ pub use infer::stream::{Ending, Stream};
 pub use infer::{InferOptions, InferReport, Split, infer};
 pub use params::{Imported, export_params, import_params, params};
 pub use profile::ProfileReport;
-pub use rml_pictures::sparkline;
+pub use rml_pictures::{Sample, Series, sparkline};
 pub use runner::{Metrics, columns_for};
 pub use session::{Outputs, Session};
 pub use settings::Settings;
 pub use stepper::{Element, InputPort, OutputPort, Stepper};
 pub use trace::{Cell, RunOptions, Trace, run};
+pub use train::compare::{RunsPage, run_files, runs_page};
 pub use train::confusion::{Classes, Confusion};
 pub use train::log::FILES as LOG_FILES;
 pub use train::observer::{
@@ -49,6 +50,7 @@ pub use train::observer::{
 pub use train::options::{Criterion, Direction, Evaluate, Length, TestSplit, TrainOptions, Validate};
 pub use train::plot::{learning_curves, sweep_curves};
 pub use train::record::{TrainPage, TrainRecord};
+pub use train::samples::EvaluatedSamples;
 pub use train::stream::{StreamEnd, TrainStream};
 pub use train::sweep::table::{Spread, SweepRow};
 pub use train::sweep::{

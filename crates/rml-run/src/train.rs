@@ -14,6 +14,7 @@ use rml_data::Dataset;
 use rml_driver::Source;
 
 mod best;
+pub(crate) mod compare;
 pub(crate) mod confusion;
 mod course;
 mod data;
@@ -30,6 +31,7 @@ pub(crate) mod record;
 mod records;
 mod repeated;
 mod resume;
+pub(crate) mod samples;
 mod scale;
 mod shards;
 mod start;

@@ -52,15 +52,16 @@ pub use rml_ir::typed::StaticValue;
 pub use rml_ir::{DType, Data, InputInfo, OutputInfo, Precision, Shape, Tensor, Type, Value};
 pub use rml_run::{
     Best, CExport, CMath, CProgram, Cell, CheckOptions, Checked, Checkpoint, Classes, Confusion, Criterion,
-    Direction, Element, Ending, Engine, EpochSummary, Evaluate, ExportedModel, Fixed, GradCheck, GradOptions,
-    Gradients, Imported, ImportedModel, InferOptions, InferReport, InputPort, LOG_FILES, Length, Metrics,
-    ModelFormat, ModelOptions, Norms, Observer, OutputPort, Outputs, ParameterStats, Parameters, PlanShape,
-    Position, ProfileReport, Progress, Ran, RunOptions, RunOutcome, RunState, SWEEP_FILES, Session, Settings,
-    Split, Spread, StateOption, Stepper, Stream, StreamEnd, SweepObserver, SweepOptions, SweepReport,
-    SweepRow, TestSplit, Trace, TrainInfo, TrainOptions, TrainPage, TrainRecord, TrainReport, TrainStream,
-    Until, Updates, Validate, chronogram, columns_for, export_c, export_model, export_params, grad,
-    gradcheck, import_model, import_params, infer, infer_without_data, learning_curves, params, run,
-    sparkline, sweep, sweep_curves, train,
+    Direction, Element, Ending, Engine, EpochSummary, Evaluate, EvaluatedSamples, ExportedModel, Fixed,
+    GradCheck, GradOptions, Gradients, Imported, ImportedModel, InferOptions, InferReport, InputPort,
+    LOG_FILES, Length, Metrics, ModelFormat, ModelOptions, Norms, Observer, OutputPort, Outputs,
+    ParameterStats, Parameters, PlanShape, Position, ProfileReport, Progress, Ran, RunOptions, RunOutcome,
+    RunState, RunsPage, SWEEP_FILES, Sample, Series, Session, Settings, Split, Spread, StateOption, Stepper,
+    Stream, StreamEnd, SweepObserver, SweepOptions, SweepReport, SweepRow, TestSplit, Trace, TrainInfo,
+    TrainOptions, TrainPage, TrainRecord, TrainReport, TrainStream, Until, Updates, Validate, chronogram,
+    columns_for, export_c, export_model, export_params, grad, gradcheck, import_model, import_params, infer,
+    infer_without_data, learning_curves, params, run, run_files, runs_page, sparkline, sweep, sweep_curves,
+    train,
 };
 pub use rml_weights::{
     ExportOptions, FileTensor, LayoutInfo, Mapping, ParamInfo, ParamList, Stored, Summary, TensorFile,

@@ -133,10 +133,34 @@ pub(crate) struct Trace {
 
 /// `rml view`.
 #[derive(Args, Debug)]
+#[command(mut_arg("file", |file| file.help("The program, or a folder of runs to compare, as `rml train --runs` and `--log` write it")))]
 pub(crate) struct View {
     #[command(flatten)]
     pub(crate) execution: Execution,
-    /// Which variables to draw
-    #[arg(long, value_enum, default_value_t = Rows::All, value_name = "WHICH")]
-    pub(crate) vars: Rows,
+    /// Which variables to draw; by default all
+    #[arg(long, value_enum, value_name = "WHICH")]
+    pub(crate) vars: Option<Rows>,
+}
+
+impl View {
+    /// Whether flags about a program are given, for `refuse_unused`.
+    pub(crate) fn given(&self) -> Vec<(&'static str, bool)> {
+        let Execution { over, open, probe } = &self.execution;
+        let Over { program, node, inputs, params, cycles, seed, allow_nan, table } = over;
+        let own = [
+            ("set", !program.set.is_empty()),
+            ("batch", program.batch.is_some()),
+            ("f64", program.f64),
+            ("node", node.is_some()),
+            ("inputs", inputs.is_some()),
+            ("params", params.is_some()),
+            ("cycles", cycles.is_some()),
+            ("seed", *seed != 0),
+            ("allow-nan", *allow_nan),
+            ("open", *open),
+            ("probe", !probe.is_empty()),
+            ("vars", self.vars.is_some()),
+        ];
+        own.into_iter().chain(table.given()).collect()
+    }
 }

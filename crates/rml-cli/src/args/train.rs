@@ -43,9 +43,9 @@ pub(crate) struct Train {
     #[arg(long, requires = "stream")]
     pub(crate) strict: bool,
     /// A name that ends with .html: write a page about this training to this file, however the training ends: curves,
-    /// confusion matrix, parameters, time, and the command to repeat it. A number, without data: how many windows are
-    /// averaged in a report; by default 100, or the number in the checkpoint. With --stream: how many cycles; by
-    /// default 1000. Give the flag twice for both
+    /// samples, confusion matrix, parameters, time, and the command to repeat it; with --runs, a page that compares the
+    /// runs. A number, without data: how many windows are averaged in a report; by default 100, or the number in the
+    /// checkpoint. With --stream: how many cycles; by default 1000. Give the flag twice for both
     #[arg(long, value_name = "FILE.html|N", value_parser = values::report)]
     pub(crate) report: Vec<values::Report>,
     /// With --report FILE.html: serve the page to a browser on this machine while the training runs, and print its
@@ -188,11 +188,8 @@ impl Train {
         let has_own = self.windows.is_some() || self.cycles.is_some() || self.until.is_some() || self.stream;
         let wrong = if pages > 1 || self.report.len() - pages > 1 {
             (ErrorKind::ArgumentConflict, "`--report` is given twice for the same")
-        } else if pages == 1 && self.runs.is_some() {
-            (
-                ErrorKind::ArgumentConflict,
-                "`--report FILE.html` cannot be used with `--runs`: a page is of one training",
-            )
+        } else if self.confusion.is_some() && self.runs.is_some() {
+            (ErrorKind::ArgumentConflict, "`--confusion` is for the page of one training, without `--runs`")
         } else if pages < self.report.len() && !has_own {
             let what = "`--report N` needs one of `--windows`, `--cycles`, `--until` and `--stream`; a page ends with .html";
             (ErrorKind::MissingRequiredArgument, what)

@@ -16,6 +16,7 @@ mod new;
 mod page;
 mod params;
 mod profile;
+mod runs;
 mod served;
 mod show;
 mod stream;

@@ -54,7 +54,7 @@ pub(super) enum Asked {
 }
 
 /// The answer to a request: the page, or its version number.
-pub(super) fn answer(asked: Option<Asked>, count: u64, html: &str) -> Answer {
+fn answer(asked: Option<Asked>, count: u64, html: &str) -> Answer {
     match asked {
         Some(Asked::Page) => Answer { status: "200 OK", kind: "text/html", text: html.to_owned() },
         Some(Asked::State) => Answer { status: "200 OK", kind: "text/plain", text: count.to_string() },
@@ -62,6 +62,16 @@ pub(super) fn answer(asked: Option<Asked>, count: u64, html: &str) -> Answer {
             let text = "there is nothing at this address\n".to_owned();
             Answer { status: "404 Not Found", kind: "text/plain", text }
         }
+    }
+}
+
+/// Answers requests with the current page, or its version number, until the listener fails.
+pub(super) fn serve(listener: TcpListener, address: &Address, mut page: impl FnMut() -> (u64, String)) {
+    for (request, reply) in http::requests(listener) {
+        let asked = address.asked(&request);
+        let (count, html) = if asked.is_some() { page() } else { Default::default() };
+        // The client may have disconnected.
+        let _ = reply.send(answer(asked, count, &html));
     }
 }
 
@@ -77,13 +87,8 @@ impl Beside {
         let (listener, address) = Address::open()?;
         let (url, page) = (address.url(), Arc::new(Mutex::new((0, html))));
         let sent = Arc::clone(&page);
-        thread::spawn(move || {
-            for (request, reply) in http::requests(listener) {
-                let page = sent.lock().unwrap_or_else(PoisonError::into_inner).clone();
-                // The client may have disconnected.
-                let _ = reply.send(answer(address.asked(&request), page.0, &page.1));
-            }
-        });
+        let page_now = move || sent.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        thread::spawn(move || serve(listener, &address, page_now));
         Ok((Self { page }, url))
     }
 

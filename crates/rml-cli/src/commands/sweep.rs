@@ -5,11 +5,13 @@ use std::path::Path;
 use std::thread::available_parallelism;
 
 use rml::{
-    Diagnostic, Error, RunOutcome, RunState, Source, Sources, SweepObserver, SweepOptions, SweepReport,
-    TrainOptions, codes,
+    Diagnostic, Error, RunOutcome, RunState, RunsPage, Source, Sources, SweepObserver, SweepOptions,
+    SweepReport, TrainOptions, codes,
 };
 
+use super::runs;
 use super::train::{check_results, listen, options, validate};
+use super::train_page::command;
 use crate::args::Train;
 use crate::launch::Launch;
 use crate::output::{Output, Stop};
@@ -35,8 +37,8 @@ pub(super) fn sweep(args: &Train, folder: &Path, output: &mut Output) -> Result<
     let engine = super::engine_with(&args.computing, Some(threads))?;
     let train =
         TrainOptions { validate: validate(args, &source, output)?, ..options(args, &signals, engine)? };
-    if let Some(plot) = &args.plot {
-        super::check_output(plot, &source, rml::data_files(&args.data)?.iter().map(Some))?;
+    for file in args.plot.iter().chain(args.page()) {
+        super::check_output(file, &source, rml::data_files(&args.data)?.iter().map(Some))?;
     }
     if args.data.is_empty() {
         super::refuse_unused("they are about files of `--data`", &args.given())?;
@@ -45,13 +47,24 @@ pub(super) fn sweep(args: &Train, folder: &Path, output: &mut Output) -> Result<
     let how = super::Reading { on_disk: args.on_disk, format: args.table.format(), recipe: &recipe };
     let data = super::dataset(&args.data, &how, (&source, args.node.as_deref()), output)?;
     let options = SweepOptions { train, folder: folder.to_owned(), seeds, settings, jobs };
+    let page = RunsPage {
+        title: Some(format!("Runs of {}", args.program.file.display())),
+        lines: vec![command(std::env::args_os())],
+        live: false,
+    };
+    // One of several processes is enough for the table and the page.
+    let speaks = launch.is_none_or(|launch| launch.rank == 0);
+    if args.view && speaks {
+        runs::view_beside(folder, page.clone(), output)?;
+    }
     let mut progress = Lines { output, runs: 0 };
     let report = rml::sweep(&source, &*data, &options, &mut progress)?;
+    if let Some(file) = args.page().filter(|_| speaks) {
+        runs::write(file, folder, &page)?;
+    }
     if let Some(plot) = &args.plot {
         super::write(plot, rml::sweep_curves(folder, &report)?.as_bytes())?;
     }
-    // Only one of several processes prints the table.
-    let speaks = launch.is_none_or(|launch| launch.rank == 0);
     let failed = if speaks { report_failures(&report, output) } else { report.has_failed() };
     if speaks {
         print(&report, output)?;

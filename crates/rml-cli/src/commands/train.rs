@@ -19,6 +19,9 @@ use crate::progress::{Display, Shows, metrics};
 use crate::signals::Signals;
 use crate::values::Validation;
 
+/// The number of windows of an evaluation that a page shows.
+const SAMPLES: usize = 12;
+
 /// Trains with a progress display, and prints the result.
 pub(crate) fn train(args: &Train, output: &mut Output) -> Result<(), Stop> {
     check_results(args)?;
@@ -176,6 +179,8 @@ pub(super) fn validate(args: &Train, source: &Source, output: &mut Output) -> Re
 
 /// The options that the flags describe, except for validation data.
 pub(super) fn options(args: &Train, signals: &Signals, engine: Engine) -> Result<TrainOptions, Stop> {
+    // The page of several runs shows their logs alone.
+    let is_shown = args.page().is_some() && args.runs.is_none();
     Ok(TrainOptions {
         node: args.node.clone(),
         evaluate: args.evaluate.clone().map_or(Evaluate::Usual, Evaluate::Node),
@@ -198,11 +203,8 @@ pub(super) fn options(args: &Train, signals: &Signals, engine: Engine) -> Result
         criterion: args.metric.clone(),
         log: args.log.clone(),
         stats: args.stats,
-        classes: args.confusion.clone().unwrap_or(if args.page().is_some() {
-            Classes::Usual
-        } else {
-            Classes::Nothing
-        }),
+        classes: args.confusion.clone().unwrap_or(if is_shown { Classes::Usual } else { Classes::Nothing }),
+        samples: if is_shown { SAMPLES } else { 0 },
         resume: args.resume.clone(),
         engine,
         interrupt: Some(Arc::clone(&signals.any)),

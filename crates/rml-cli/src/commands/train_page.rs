@@ -168,7 +168,7 @@ fn digest(path: &Path) -> io::Result<String> {
 }
 
 /// The arguments of this process, quoted for a shell.
-fn command(mut arguments: impl Iterator<Item = OsString>) -> String {
+pub(super) fn command(mut arguments: impl Iterator<Item = OsString>) -> String {
     arguments.next();
     std::iter::once("rml".to_owned())
         .chain(arguments.map(|a| quoted(&a.to_string_lossy())))

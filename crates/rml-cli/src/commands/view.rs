@@ -1,13 +1,13 @@
-//! `rml view`: a server for this machine only. It sends the page of a run to a browser, and a new page whenever a file
-//! changes.
+//! `rml view`: a server for this machine only. It sends the page of a run, or of the runs in a folder, to a browser, and
+//! a new page whenever a file changes.
 
 use rml::Diagnostic;
 use rml::codes::run::BAD_OPTION;
 
-use super::page;
-use super::served::{self, Address, http};
+use super::served::{self, Address};
 use super::watched::{self, State};
-use crate::args::View;
+use super::{page, runs};
+use crate::args::{Rows, View};
 use crate::output::{Output, Stop};
 
 /// The page that was made last.
@@ -20,25 +20,28 @@ struct Shown {
 
 /// Serves the page until Ctrl-C.
 pub(crate) fn view(args: &View, output: &mut Output) -> Result<(), Stop> {
+    let folder = &args.execution.over.program.file;
+    if folder.is_dir() {
+        super::refuse_unused("a folder of runs is shown, and no program", &args.given())?;
+        return runs::view(folder, output);
+    }
     let (listener, address) = Address::open()?;
     let mut shown = make(args, 0, output);
     output.print(&format!("{}\n", address.url()))?;
     output.note("Ctrl-C ends this\n");
-    for (request, reply) in http::requests(listener) {
-        let asked = address.asked(&request);
-        if asked.is_some() && files(args) != shown.state {
+    served::serve(listener, &address, || {
+        if files(args) != shown.state {
             shown = make(args, shown.count + 1, output);
         }
-        // The client may have disconnected.
-        let _ = reply.send(served::answer(asked, shown.count, &shown.html));
-    }
+        (shown.count, shown.html.clone())
+    });
     Ok(())
 }
 
 /// Runs the program in its current state, and makes its page.
 fn make(args: &View, count: u64, output: &mut Output) -> Shown {
     let state = files(args);
-    let html = match page::make(&args.execution, page::shown(args.vars), true, output) {
+    let html = match page::make(&args.execution, page::shown(args.vars.unwrap_or(Rows::All)), true, output) {
         Ok(made) => made.html,
         Err(Stop::Errors(error)) => {
             output.report(error.diagnostics(), error.sources());

@@ -216,6 +216,24 @@ pub(crate) struct Counts<'p> {
 }
 
 impl Pair {
+    /// The number of the input with the labels, if the labels are an input.
+    pub(super) fn label_input(&self) -> Option<usize> {
+        match self.label {
+            Label::Input(i) => Some(i),
+            Label::Output(_) => None,
+        }
+    }
+
+    /// The number of the output with the classes or scores.
+    pub(super) fn found(&self) -> usize {
+        self.found
+    }
+
+    /// The number of scores; `None` if the output is the class.
+    pub(super) fn scores(&self) -> Option<usize> {
+        self.scores
+    }
+
     /// Starts to count in windows of this kind.
     pub(crate) fn counts(&self, of: &'static str) -> Counts<'_> {
         let (label, found) = self.names.clone();
@@ -226,7 +244,7 @@ impl Pair {
     }
 
     /// The names of the classes.
-    fn classes(&self, data: &Windows) -> Vec<String> {
+    pub(super) fn classes(&self, data: &Windows) -> Vec<String> {
         let classes = data.classes().map(|(input, names)| (input.to_owned(), names.to_vec())).collect();
         let names = self.program.names(&classes, &ClassAxes::new());
         let own = names.of(&self.names.0).or_else(|| names.of(&self.names.1));
@@ -299,7 +317,7 @@ impl Counts<'_> {
 }
 
 /// The first of the greatest scores.
-fn greatest(scores: impl Iterator<Item = f64>) -> Option<usize> {
+pub(super) fn greatest(scores: impl Iterator<Item = f64>) -> Option<usize> {
     let mut best: Option<(usize, f64)> = None;
     for (class, score) in scores.enumerate().filter(|(_, score)| !score.is_nan()) {
         if best.is_none_or(|(_, most)| score > most) {
@@ -310,7 +328,7 @@ fn greatest(scores: impl Iterator<Item = f64>) -> Option<usize> {
 }
 
 /// The values of an input, cycle by cycle.
-fn input(data: &Windows, i: usize, windows: &[usize]) -> Result<Vec<Option<Value>>, Diagnostic> {
+pub(super) fn input(data: &Windows, i: usize, windows: &[usize]) -> Result<Vec<Option<Value>>, Diagnostic> {
     let cycles = windows.first().map_or(0, |window| data.length(*window));
     let block = Block::new(cycles, vec![data.column(i, windows)?]);
     let (mut rows, mut row, mut values) = (block.rows()?, Vec::new(), Vec::with_capacity(cycles));
@@ -324,7 +342,7 @@ fn input(data: &Windows, i: usize, windows: &[usize]) -> Result<Vec<Option<Value
 }
 
 /// The values of an output, cycle by cycle.
-fn output(all: &[Outputs], o: usize) -> Result<Vec<Option<Value>>, Diagnostic> {
+pub(super) fn output(all: &[Outputs], o: usize) -> Result<Vec<Option<Value>>, Diagnostic> {
     let mut values = Vec::new();
     for outputs in all {
         let start = values.len();

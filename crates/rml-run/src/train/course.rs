@@ -275,6 +275,10 @@ impl<'a> Course<'a> {
     ) -> Result<(), Error> {
         blocks.show(observer)?;
         observer.epoch(&summary);
+        // Samples of many epochs would take much memory.
+        if let Some(before) = self.report.epochs.last_mut() {
+            before.samples = None;
+        }
         self.report.epochs.push(summary);
         Ok(())
     }

@@ -128,9 +128,8 @@ impl<'a> OnData<'a> {
             observer.warning(&smaller_batch(asked, &position.setup), common.program.sources());
         }
         let trained = &common.program;
-        let test = nodes
-            .map(|nodes| Test::new(trained, nodes, test, validation, &options.classes, source))
-            .transpose()?;
+        let test =
+            nodes.map(|nodes| Test::new(trained, nodes, test, validation, options, source)).transpose()?;
         let (test_names, validation) = test.as_ref().map(Test::names).unwrap_or_default();
         let names = Names { test: test_names, validation, ..Names::default() };
         let Common { mut family, resumed, .. } = common;

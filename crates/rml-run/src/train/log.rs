@@ -20,8 +20,9 @@ use crate::checkpoint::Position;
 mod events;
 
 /// The file that identifies the run of a folder.
-const RUN: &str = "run.json";
-const LINES: &str = "metrics.jsonl";
+pub(super) const RUN: &str = "run.json";
+/// The file with a line for each epoch or report.
+pub(super) const LINES: &str = "metrics.jsonl";
 const TABLE: &str = "metrics.csv";
 /// TensorBoard reads only files with `tfevents` in their names.
 const EVENTS: &str = "events.out.tfevents.rml";

@@ -5,6 +5,7 @@ use rml_backend::Compiled;
 use serde_json::{Map, Value, json};
 
 use super::confusion::Confusion;
+use super::samples::EvaluatedSamples;
 use super::updates::Updates;
 use crate::checkpoint::{Best, Position};
 use crate::runner::{Metrics, json_metrics, json_number};
@@ -212,6 +213,8 @@ pub struct EpochSummary {
     pub evaluating: f64,
     /// The confusion matrix of the evaluation, if it was requested.
     pub confusion: Option<Confusion>,
+    /// Some of the evaluated windows, if they were requested; in a [`TrainReport`], those of the last epoch only.
+    pub samples: Option<EvaluatedSamples>,
     /// The programs that the backend compiled or loaded for this epoch or report within its time.
     pub compiled: Compiled,
     /// Statistics of the parameters by checkpoint key, if they were requested.
@@ -365,6 +368,7 @@ impl EpochSummary {
             seconds: 0.0,
             evaluating: 0.0,
             confusion: None,
+            samples: None,
             compiled: Compiled::default(),
             parameters: IndexMap::new(),
             gradients,

@@ -347,6 +347,8 @@ pub struct TrainOptions {
     pub stats: bool,
     /// The classes of the [confusion matrix](crate::EpochSummary::confusion) of the evaluation over windows of data.
     pub classes: Classes,
+    /// How many windows the evaluation over windows of data [shows](crate::EpochSummary::samples).
+    pub samples: usize,
     /// The checkpoint to continue from.
     pub resume: Option<PathBuf>,
     /// The engine that runs the program.
@@ -387,6 +389,7 @@ impl Default for TrainOptions {
             log: None,
             stats: false,
             classes: Classes::Nothing,
+            samples: 0,
             resume: None,
             engine: Engine::default(),
             interrupt: None,

@@ -21,7 +21,7 @@ pub fn learning_curves(epochs: &[EpochSummary]) -> String {
 }
 
 /// The name of the steps: epochs or reports.
-fn steps(epochs: &[EpochSummary]) -> &'static str {
+pub(super) fn steps(epochs: &[EpochSummary]) -> &'static str {
     if epochs.first().is_some_and(|epoch| epoch.ran.is_some()) { "report" } else { "epoch" }
 }
 

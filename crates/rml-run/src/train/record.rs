@@ -4,11 +4,11 @@ use std::sync::Arc;
 
 use indexmap::IndexMap;
 use rml_ir::{Data, Value};
-use rml_pictures::{Matrix, Report, Trained, norm};
+use rml_pictures::{Matrix, Report, Samples, Trained, norm};
 
 use super::confusion::Confusion;
 use super::observer::{EpochSummary, Observer, TrainInfo};
-use super::plot::marked_curves;
+use super::plot::{marked_curves, steps};
 use crate::checkpoint::Position;
 use crate::profile::ProfileReport;
 use crate::session::Session;
@@ -90,6 +90,7 @@ impl TrainRecord {
             findings: page.findings.clone(),
             verdict: page.verdict.clone(),
             results: last.map(results).unwrap_or_default(),
+            samples: last.and_then(|last| self.samples(last)),
             confusion: last.and_then(|last| last.confusion.as_ref().map(|found| matrix(found, last.epoch))),
             parameters: self.parameters(),
             command: page.command.clone(),
@@ -135,6 +136,12 @@ impl TrainRecord {
         let best = last.best.as_ref().filter(|_| of_best);
         let of = |epoch: u64| self.epochs.iter().rev().find(|summary| summary.epoch == epoch);
         best.and_then(|best| of(best.epoch)).or(Some(last))
+    }
+
+    fn samples(&self, last: &EpochSummary) -> Option<Samples> {
+        let found = last.samples.as_ref()?;
+        let caption = found.caption(steps(&self.epochs), last.epoch);
+        Some(Samples { caption, list: found.list.clone() })
     }
 
     fn parameters(&self) -> Vec<Trained> {
@@ -190,6 +197,10 @@ impl Observer for TrainRecord {
 
     fn epoch(&mut self, summary: &EpochSummary) {
         self.epochs.push(summary.clone());
+        // Those of the last one and of the best one may be shown.
+        let best = summary.best.as_ref().map(|best| best.epoch);
+        let before = self.epochs.iter_mut().rev().skip(1);
+        before.filter(|epoch| Some(epoch.epoch) != best).for_each(|epoch| epoch.samples = None);
         for (key, value) in &self.after {
             self.norms.entry(Arc::clone(key)).or_default().push(norm(&numbers(value)));
         }

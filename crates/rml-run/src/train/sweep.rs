@@ -25,7 +25,7 @@ use crate::settings::Settings;
 use table::SweepRow;
 
 mod common;
-mod run;
+pub(super) mod run;
 pub(crate) mod table;
 
 /// The lock file: in the folder of all runs it is held while a process compares options, in the folder of a run while a

@@ -7,9 +7,10 @@ use rml_data::Windows;
 use rml_driver::{Program, Source};
 use rml_ir::flat::around;
 
-use super::confusion::Classes;
 use super::confusion::{self, Counts, Pair};
 use super::observer::{EpochSummary, Observer};
+use super::options::TrainOptions;
+use super::samples::{Asked, Collecting};
 use crate::checkpoint::Checkpoint;
 use crate::infer::{From, evaluate, network};
 use crate::runner::{Family, Metrics, metric_names};
@@ -43,6 +44,8 @@ pub(super) struct Test {
     validation_windows: Option<Windows>,
     /// The pair of the confusion matrix.
     classes: Option<Pair>,
+    /// What is shown of some windows.
+    samples: Option<Asked>,
 }
 
 impl Test {
@@ -51,7 +54,7 @@ impl Test {
         nodes: Nodes,
         test: Vec<usize>,
         validation: Vec<usize>,
-        classes: &Classes,
+        options: &TrainOptions,
         source: &Source,
     ) -> Result<Self, Error> {
         let Nodes { mut family, size, windows, validation: validation_windows } = nodes;
@@ -61,9 +64,10 @@ impl Test {
             return Err(error);
         }
         let metrics = metric_names(program);
-        let classes = confusion::find(family.program(size)?, classes)?;
+        let classes = confusion::find(program, &options.classes)?;
+        let samples = Asked::find(program, classes.as_ref(), options.samples);
         let validation = validation_windows.as_ref().map_or(validation, |other| (0..other.count).collect());
-        Ok(Self { family, metrics, windows, test, validation, validation_windows, classes })
+        Ok(Self { family, metrics, windows, test, validation, validation_windows, classes, samples })
     }
 
     /// The names of the metrics of the test windows, and of the windows that epochs are compared by.
@@ -77,8 +81,8 @@ impl Test {
         self.validation.len()
     }
 
-    /// Records the averages over both sets of windows, and the confusion matrix of the first set that has windows, with
-    /// the current states of the training.
+    /// Records the averages over both sets of windows, and the confusion matrix and the samples of the first set that has
+    /// windows, with the current states of the training.
     pub(super) fn evaluate(
         &mut self,
         checkpoint: &Checkpoint,
@@ -86,23 +90,27 @@ impl Test {
         summary: &mut EpochSummary,
     ) -> Result<(), Error> {
         let from = From { checkpoint, fresh: false, interrupt: None };
-        let mut confusion = None;
+        let (mut confusion, mut samples) = (None, None);
         let mut over = |windows: &Windows, set: &[usize], what: &'static str| {
             if set.is_empty() {
                 return Ok(Metrics::new());
             }
             let mut counted =
                 self.classes.as_ref().filter(|_| confusion.is_none()).map(|pair| pair.counts(what));
+            let shown = self.samples.as_ref().filter(|_| samples.is_none());
+            let mut shown = shown.map(|asked| asked.begin(what, set));
             let metrics = evaluate(&mut self.family, windows, set, batch, from, &mut |outputs, set| {
-                counted.as_mut().map_or(Ok(()), |counts| counts.add(outputs, windows, set))
+                counted.as_mut().map_or(Ok(()), |counts| counts.add(outputs, windows, set))?;
+                shown.as_mut().map_or(Ok(()), |shown| shown.add(outputs, windows, set))
             });
             confusion = confusion.take().or(counted.map(Counts::end));
+            samples = samples.take().or(shown.map(Collecting::end));
             metrics.map_err(|e| e.note(format!("while the {what} windows were evaluated")))
         };
         summary.test = over(&self.windows, &self.test, "test")?;
         let validation = self.validation_windows.as_ref().unwrap_or(&self.windows);
         summary.validation = over(validation, &self.validation, "validation")?;
-        summary.confusion = confusion;
+        (summary.confusion, summary.samples) = (confusion, samples);
         Ok(())
     }
 }

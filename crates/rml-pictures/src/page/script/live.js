@@ -1,11 +1,13 @@
-// A page of a server is loaded again when there is another one; when the server has ended, that is said.
+// A page of a server is loaded again when there is another one, unless its reader points at something; when the server
+// has ended, that is said.
 const loadAgain = async (ended) => {
   let state;
   for (;;) {
     try {
       const answer = await (await fetch("state", { cache: "no-store" })).text();
-      if (state !== undefined && answer !== state) return location.reload();
-      state = answer;
+      const isBusy = typeof isPointing === "function" && isPointing();
+      if (state !== undefined && answer !== state && !isBusy) return location.reload();
+      if (!isBusy) state = answer;
     } catch {
       ended();
       state = "";

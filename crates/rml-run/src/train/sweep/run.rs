@@ -15,7 +15,7 @@ use super::{Job, LOCK, RunOutcome, RunState, SweepOptions, best_file, options_of
 use crate::runner::json_number;
 
 /// The file with the outcome of a run.
-const OUTCOME: &str = "outcome.json";
+pub(in crate::train) const OUTCOME: &str = "outcome.json";
 const CHECKPOINT: &str = "checkpoint.safetensors";
 
 /// A mark that distinguishes the outcome in a folder from later ones; none if there is no outcome.
