@@ -27,6 +27,7 @@ mod names;
 mod nest;
 mod operand;
 mod picked;
+mod positions;
 mod prelude;
 mod products;
 mod registers;

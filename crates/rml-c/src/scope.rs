@@ -273,7 +273,7 @@ impl<'a> Scope<'a> {
                 memory.work += bytes * if self.plan.ahead() > 0 { 2 } else { 1 };
             }
         }
-        memory.work += (guarded(self).count() * (self.cycles + 1) * POSITION) as u64;
+        memory.work += (guarded(&self.rings).count() * (self.cycles + 1) * POSITION) as u64;
         memory
     }
 }

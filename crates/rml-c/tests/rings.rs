@@ -107,7 +107,8 @@ fn a_memory_takes_the_room_of_its_rows() {
     for (line, cycles, positions) in [(plain, 1, 0), (plain, 5, 0), (sampled, 1, 2), (sampled, 5, 6)] {
         let text =
             format!("import std.learning; node main(c: bool [], x: num [1, 4]) -> (y: num [8, 4]) {line}");
-        let program = rml::compile(&Source::text("replay.rml", text), &Compile::default()).expect("it is right");
+        let program =
+            rml::compile(&Source::text("replay.rml", text), &Compile::default()).expect("it is right");
         let plan = schedule(program.flat(), Fed::Blocks).expect("it has a plan");
         let exported = exported(&plan, cycles);
         // Beside it are two counters.
@@ -115,7 +116,7 @@ fn a_memory_takes_the_room_of_its_rows() {
         assert_eq!(exported.memory.state, rows * 16 + 4 + 2 * 8);
         assert!(exported.memory.work < 400 * cycles as u64 + 4 * positions, "{:?}", exported.memory);
         assert_eq!(exported.header.matches("_at[").count(), usize::from(positions > 0));
-        // Nothing but the start and checkpoints goes through all rows.
+        // Only the start and checkpoints go through all rows.
         let run = &exported.source[..exported.source.find("void p_start(").expect("a start")];
         assert!(!run.contains("< 3996") && !run.contains("< 4000"), "{run}");
     }

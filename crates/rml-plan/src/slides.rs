@@ -95,7 +95,9 @@ impl Plan {
                 let class = |case: &Case| match &case.rule {
                     Rule::Apply { op, .. } => Some(op.class()),
                     Rule::Copy(_) => Some(Class::Identity),
-                    Rule::Product { .. } | Rule::Select { .. } | Rule::Restart { .. } | Rule::Sum { .. } => None,
+                    Rule::Product { .. } | Rule::Select { .. } | Rule::Restart { .. } | Rule::Sum { .. } => {
+                        None
+                    }
                     Rule::Read { .. } | Rule::Input(_) => None,
                 };
                 match self.tapes[tape].cases.iter().map(class).collect::<Option<Vec<_>>>() {

@@ -174,7 +174,7 @@ impl<N: Number> Machine<N> {
         Ok(machine)
     }
 
-    /// Binds the code for windows of so many ticks, with constants, and registers as they start.
+    /// Binds the code for windows of that many ticks, with constants, and registers as they start.
     fn load(&mut self, ticks: usize) {
         self.bind_here(ticks);
         for (k, value) in self.plan.consts.iter().enumerate() {
@@ -190,7 +190,7 @@ impl<N: Number> Machine<N> {
         }
     }
 
-    /// Goes over to the code for windows of so many ticks, if it is not the one that runs.
+    /// Goes over to the code for windows of that many ticks, if it is not the one that runs.
     fn turn(&mut self, ticks: usize) {
         if self.is_single == (ticks == 1) || self.probe.is_some() {
             return;

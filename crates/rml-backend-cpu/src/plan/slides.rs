@@ -160,7 +160,7 @@ mod tests {
     /// Memories that slide at some ticks, beside one that does so at all.
     const SAMPLED: &str = include_str!("slides/sampled.plan");
 
-    /// A plan, of whose registers so many slide in all windows, and in windows of one tick.
+    /// A plan, and the number of its registers that slide in all windows, and in windows of one tick.
     fn plan(text: &str, counts: [usize; 2]) -> Arc<Plan> {
         let plan = rml_plan::parse(text).expect("a plan");
         rml_plan::verify(&plan).expect("it is right");

@@ -28,9 +28,7 @@ impl<D: Dialect> Loops<'_, D> {
     pub(super) fn at(&self, base: &Base, access: &Access, (val, more): (Val, &str)) -> String {
         let rows = base.around.and_then(|around| self.rows(access, (val, more), around.row));
         match rows {
-            Some([row, index]) => {
-                base.in_row(&self.element(&row, more), &self.element(&index, ""))
-            }
+            Some([row, index]) => base.in_row(&self.element(&row, more), &self.element(&index, "")),
             None => base.at(&self.element(access, more)),
         }
     }

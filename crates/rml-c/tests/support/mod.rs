@@ -213,8 +213,9 @@ fn wanted(plan: &Plan, columns: &[Column], cycles: usize, most: usize) -> Result
 }
 
 fn main(plan: &Plan, exported: &Exported, columns: &[Column], (cycles, most): (usize, usize)) -> String {
-    let mut text =
-        String::from("#include \"p.h\"\n#include <inttypes.h>\n#include <math.h>\n#include <stdio.h>\n#include <string.h>\n");
+    let mut text = String::from(
+        "#include \"p.h\"\n#include <inttypes.h>\n#include <math.h>\n#include <stdio.h>\n#include <string.h>\n",
+    );
     for warning in ["-Wmissing-braces", "-Wmissing-field-initializers"] {
         let _ = writeln!(text, "#pragma GCC diagnostic ignored \"{warning}\"");
     }

@@ -30,7 +30,7 @@ impl Sliding {
         !self.slide.when.is_empty()
     }
 
-    /// How many elements its room has in windows of so many ticks: two values, and what is new.
+    /// How many elements its room has in windows of that many ticks: two values, and what is new.
     pub(crate) fn room(&self, ticks: usize) -> usize {
         2 * self.slide.len + ticks * self.slide.fresh
     }
@@ -40,7 +40,7 @@ impl Sliding {
         if self.step < 0 { self.room(ticks) - self.slide.len } else { 0 }
     }
 
-    /// Whether a window of so many ticks fits into its room, from an element on.
+    /// Whether a window of that many ticks fits into its room, from an element on.
     pub(crate) fn fits(&self, from: usize, ticks: usize) -> bool {
         let far = ticks * self.slide.fresh;
         if self.step < 0 { far <= from } else { from + self.slide.len + far <= self.room(ticks) }

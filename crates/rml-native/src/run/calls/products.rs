@@ -344,9 +344,7 @@ fn is_summed<N: Number>(runner: &Runner<'_, N>, ready: &Ready, products: &Produc
     let [m, k, n] = products.size;
     let layout = runner.slots.layout;
     let steps = |view: &View, len: usize| {
-        only(view, at).is_some_and(|access| {
-            layout.far(access.slot, access.tick) == Some(len.cast_signed())
-        })
+        only(view, at).is_some_and(|access| layout.far(access.slot, access.tick) == Some(len.cast_signed()))
     };
     // A matrix of one row or one column is its own transpose.
     let is_turned =
