@@ -302,7 +302,7 @@ def test_parts_continue_with_the_bits_of_epochs(estimator):
     assert parts.n_iter_ == 3 and parts.loss_curve_ == whole.loss_curve_ and parts.set_ == whole.set_
     for path, value in whole.states_.items():
         assert value.tobytes() == parts.states_[path].tobytes(), path
-    # `fit` is a first part, too, and another `fit` begins anew
+    # `fit` is a first part, too, and another `fit` restarts
     longer = clone(estimator).set_params(epochs=2, random_state=5).fit(X, y).partial_fit(X, y)
     assert all(longer.states_[path].tobytes() == value.tobytes() for path, value in whole.states_.items())
     assert parts.set_params(epochs=3).fit(X, y).checkpoint_ == whole.checkpoint_

@@ -150,7 +150,7 @@ impl Comparison {
         scrolled(
             "Runs",
             &format!(
-                "<table><caption>The values of the best {0} where a run looks for it, else of the last one</caption><thead><tr>{heads}</tr></thead><tbody>\n{rows}</tbody></table>",
+                "<table><caption>The values of the best {0} where a run searches for it, else of the last one</caption><thead><tr>{heads}</tr></thead><tbody>\n{rows}</tbody></table>",
                 text(&self.steps)
             ),
         )

@@ -13,7 +13,7 @@ use super::log::{self, Row};
 use super::options::Direction;
 use super::sweep::run::OUTCOME;
 
-/// The most logs that are looked for.
+/// The most logs that are searched for.
 const MOST: usize = 1000;
 /// The setting that tells the runs of a group apart.
 const SEED: &str = "seed";
@@ -145,7 +145,7 @@ impl Run {
         })
     }
 
-    /// The epoch or report whose metrics are the result: the best one where the run looks for it, else the last.
+    /// The epoch or report whose metrics are the result: the best one where the run searches for it, else the last.
     fn result(&self) -> Option<&Row> {
         let last = self.rows.last()?;
         let best = last.get("best").and_then(|best| best.get("epoch")?.as_u64());
