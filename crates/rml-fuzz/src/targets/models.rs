@@ -3,7 +3,7 @@
 use std::sync::OnceLock;
 
 use rml::codes::run::{IMPORT_REFUSED, MALFORMED_MODEL};
-use rml::{ModelFormat, ModelOptions, Options, Source};
+use rml::{Checkpoint, Error, ModelFormat, ModelOptions, Options, Session, Source};
 use rml_testkit::Random;
 
 use super::{Target, bytes, nothing_smaller};
@@ -21,6 +21,7 @@ pub(super) const TARGET: Target = Target {
 /// Nodes that become models: layers with weights, states, integers, loops.
 const PROGRAM: &str = "
 import std.layers;
+import std.normalisation;
 
 node layer(x: num [2, 6]) -> (y: num [2, 6])
   y = x + dense(6, gelu(dense(8, layer_norm(x))));
@@ -39,7 +40,7 @@ node stream(x: num [1, 3]) -> (h: num [1, 4])
   h = gru(4, x);
 
 node numbers(x: int [5], c: bool [5]) -> (y: int [3], m: int [])
-  z = if c then x * 3 else x - 1;
+  z = where(c, x * 3, x - 1);
   y = cumsum(z)[1:4];
   m = argmax(z, 0);
 
@@ -56,15 +57,17 @@ const NODES: &[&str] = &["deep", "picture", "stream", "numbers", "mixed"];
 /// The models of the nodes.
 fn sound() -> &'static [Vec<u8>] {
     static MODELS: OnceLock<Vec<Vec<u8>>> = OnceLock::new();
-    MODELS.get_or_init(|| {
-        let export = |node: &&str| {
-            let options = Options { node: Some((*node).to_owned()), ..Options::default() };
-            let source = Source::text("models.rml", PROGRAM);
-            let model = rml::export_model(&source, &options, None, ModelFormat::Onnx, None);
-            model.unwrap_or_else(|e| panic!("{node}: {e}")).bytes
-        };
-        NODES.iter().map(export).collect()
-    })
+    let model = |node: &&str| exported(node).unwrap_or_else(|e| panic!("{node}: {e}"));
+    MODELS.get_or_init(|| NODES.iter().map(model).collect())
+}
+
+/// The model of a node, with the parameters that it begins with.
+fn exported(node: &str) -> Result<Vec<u8>, Error> {
+    let options = Options { node: Some(node.to_owned()), ..Options::default() };
+    let source = Source::text("models.rml", PROGRAM);
+    let states = Session::new(&rml::compile(&source, &options)?).states()?;
+    let checkpoint = Checkpoint::of_states(states);
+    Ok(rml::export_model(&source, &options, Some(&checkpoint), ModelFormat::Onnx, None)?.bytes)
 }
 
 fn generate(r: &mut Random, corpus: &Corpus) -> Case {
