@@ -30,7 +30,8 @@ def test_weights_go_back_under_the_names_of_the_model(examples):
 
 
 def test_files_are_written(examples, tmp_path):
-    model = rml.import_onnx(examples / "data" / "residual.onnx", dims={"batch": 2}, out=tmp_path, name="net", node="net")
+    given = {"dims": {"batch": 2}, "node": "net"}
+    model = rml.import_onnx(examples / "data" / "residual.onnx", out=tmp_path, name="net", **given)
     assert (tmp_path / "net.rml").read_text() == model.text
     assert (tmp_path / "net.toml").read_text() == model.mapping
     states = rml.load(tmp_path / "net.safetensors")

@@ -1,4 +1,4 @@
-"""Models of packages of PyPI, imported by `rml import`, beside ONNX Runtime: chunk after chunk, states kept on both sides.
+"""Models of packages of PyPI, imported by `rml import`, beside ONNX Runtime: chunk after chunk, with their states.
 
     python tests/imports/models.py target/debug/rml [PART_OF_A_PATH ..]
 
@@ -167,7 +167,8 @@ def check(rml, net, path, folder):
     trace = json.loads(call(rml, "run", folder / "net.rml", *params, "--inputs", folder / "in.npz"))["values"]
     expected = by_runtime(path, net, inputs)
     found = {name: np.array(trace[out[name]]) for name in expected}
-    worst = max((largest(found[name], expected[name]) for name in expected), key=lambda pair: pair[0] / max(pair[1], 1e-9))
+    pairs = [largest(found[name], expected[name]) for name in expected]
+    worst = max(pairs, key=lambda pair: pair[0] / max(pair[1], 1e-9))
     call(rml, "export", folder / "net.rml", *params, "--format", "onnx", "--out", folder, "--name", "again")
     again = by_export(folder / "again.onnx", net, inputs, into)
     for name, values in expected.items():

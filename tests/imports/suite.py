@@ -111,7 +111,7 @@ def operator(case):
 
 
 def said(results):
-    """What the page says of results: `(operator, word)` of each case."""
+    """What the page says about results: `(operator, word)` of each case."""
     by = collections.defaultdict(collections.Counter)
     for op, word in results:
         by[op][word] += 1

@@ -8,7 +8,7 @@
 //! | bytes | | |
 //! | messages | `proto` | it is a model; its parts are counted (`scan`) before any is allocated |
 //! | model | `model::Model` | attributes and tensors are read; each tensor has the elements that its shape says |
-//! | program | `program::Program` | operators of the language, shapes are known, constants folded, repeated blocks nodes |
+//! | program | `program::Program` | operators of the language; shapes are known, blocks are nodes |
 //! | text | | formatted as `rml fmt` does |
 //!
 //! The operators of the language know their own types and values (`rml_ir::op`), so a function for an operator of the

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use super::alike::Alike;
-use super::runs::Steps;
 use super::shape::{Block, Operand, reads};
+use super::steps::Steps;
 use super::words;
 use crate::names::short;
 use crate::program::{Equation, Node, Program, Rhs, Var};

@@ -2,9 +2,9 @@
 //! called several times.
 //!
 //! A *block* is a run of equations. Equal runs are proposed by comparing what each equation is, whatever it reads
-//! (`runs`). Those that are also connected alike (`shape`) become one node (`extract`): the layers of a Transformer, the
-//! blocks of a ResNet, the branches of a network. The runs that save most are taken first, then what repeats in the
-//! nodes that they became. Calls one after the other become a chain (`chain`), which is printed as a family.
+//! (`runs`). Those that are also connected alike (`shape`) become one node (`extract`): the layers of a Transformer,
+//! the blocks of a ResNet, the branches of a network. The runs that save most are taken first, then what repeats in
+//! the nodes that they became. Calls one after the other become a chain (`chain`), which is printed as a family.
 //!
 //! Where several cuts save the same, that one is taken whose equations have the longest scope in common in the names of
 //! the model, so that blocks begin and end where the modules of the model do.
@@ -17,6 +17,7 @@ mod chain;
 mod extract;
 mod runs;
 mod shape;
+mod steps;
 mod words;
 
 pub(crate) use alike::Alike;

@@ -2,15 +2,15 @@
 
 use std::collections::BTreeMap;
 
-use super::runs::{Steps, apart};
+use super::steps::{Steps, apart};
 use super::words;
 use crate::program::{Rhs, Var};
 
 /// The least saving that a node is made for, in half lines.
 pub(super) const LEAST: usize = 16;
 
-/// What is saved by a node in place of `count` runs of that many lines, in half lines. A call is a line, and longer with
-/// each further argument and result.
+/// What is saved by a node in place of `count` runs of that many lines, in half lines. A call is a line, and longer
+/// with each further argument and result.
 pub(super) fn saved(count: usize, lines: usize, inputs: usize, outputs: usize) -> usize {
     let call = 2 + inputs.saturating_sub(1) + 2 * outputs.saturating_sub(1);
     (2 * count * lines).saturating_sub(count * call + 2 * lines + 4)
