@@ -89,7 +89,15 @@ impl Unit {
             };
             let calls = Arc::new(calls(&inlined.flat));
             let finish = |flat| runnable(flat, &self.options);
-            Ok((finish(cut.gradients)?, finish(cut.update)?, norms, calls, cut.exchanged, cut.clocks, cut.ticks))
+            Ok((
+                finish(cut.gradients)?,
+                finish(cut.update)?,
+                norms,
+                calls,
+                cut.exchanged,
+                cut.clocks,
+                cut.ticks,
+            ))
         });
         let (gradients, update, norms, calls, exchanged, clocks, ticks) = self.front.fail(made)?;
         let program = |flat| {

@@ -11,21 +11,23 @@ use rml_base::profile::Phase;
 use rml_base::{Diagnostic, Diagnostics, Error, Severity, Sources};
 use rml_data::{Selection, Windows};
 use rml_driver::{
-    Analysis, BATCH, Options, Program, Sharded, Source, Stacked, Unit, enumerated_inputs, input_names, integer_inputs,
-    interface, keep_inputs, list_inputs,
+    Analysis, BATCH, Options, Program, Sharded, Source, Stacked, Unit, enumerated_inputs, input_names,
+    integer_inputs, interface, keep_inputs, list_inputs,
 };
-use rml_engine::{Feeding, Outputs, Row, Snapshot, Status, Use};
+use rml_engine::{Feeding, Outputs, Snapshot, Use};
 use rml_ir::flat::{By, ClockClasses, Flat};
 use rml_ir::typed::StaticValue;
-use rml_ir::{DType, OutputInfo, Value};
+use rml_ir::{DType, OutputInfo};
 
 use crate::checkpoint::{Checkpoint, Policy};
 use crate::engines::Engine;
 use crate::session::Session;
 
+mod averages;
 mod columns;
 mod waits;
 
+pub(crate) use averages::Averages;
 use columns::with_columns;
 pub(crate) use columns::with_gaps;
 use waits::{about_windows, among, update_waits};
@@ -433,131 +435,4 @@ pub(crate) fn json_metrics(metrics: &Metrics) -> serde_json::Map<String, serde_j
 /// A number in JSON; one that is not finite is a string.
 pub(crate) fn json_number(x: f64) -> serde_json::Value {
     serde_json::Number::from_f64(x).map_or_else(|| x.to_string().into(), serde_json::Value::Number)
-}
-
-/// Averages of scalar outputs.
-#[derive(Clone, Debug)]
-pub(crate) struct Averages {
-    names: Vec<Option<Arc<str>>>,
-    /// The outputs that are squared norms of gradients, by checkpoint key.
-    gradients: IndexMap<Arc<str>, usize>,
-    sums: Vec<f64>,
-    weights: Vec<u64>,
-}
-
-impl Averages {
-    /// Averages of a program's scalar outputs that are numbers or integers.
-    pub(crate) fn new(program: &Program) -> Self {
-        let names = metrics(program);
-        let gradients = program.gradients().clone();
-        Self { gradients, sums: vec![0.0; names.len()], weights: vec![0; names.len()], names }
-    }
-
-    /// Adds outputs, each of which is a mean over this many windows.
-    ///
-    /// # Errors
-    /// The outputs cannot be copied from their device.
-    pub(crate) fn add(&mut self, all: &[Outputs], windows: usize) -> Result<(), Diagnostic> {
-        self.add_metrics(all, windows)?;
-        let places = self.gradients.clone();
-        self.add_norms(all, &places)
-    }
-
-    /// Adds the metrics among outputs, each of which counts for `windows` windows.
-    ///
-    /// # Errors
-    /// The same as for [`add`](Self::add).
-    pub(crate) fn add_metrics(&mut self, all: &[Outputs], windows: usize) -> Result<(), Diagnostic> {
-        for i in (0..self.names.len()).filter(|&i| self.names[i].is_some()).collect::<Vec<_>>() {
-            self.add_values(i, (all, i), windows)?;
-        }
-        Ok(())
-    }
-
-    /// Adds the squared norms of gradients, which are the outputs with the numbers `places`.
-    ///
-    /// # Errors
-    /// The same as for [`add`](Self::add).
-    pub(crate) fn add_norms(
-        &mut self,
-        all: &[Outputs],
-        places: &IndexMap<Arc<str>, usize>,
-    ) -> Result<(), Diagnostic> {
-        for (key, i) in self.gradients.clone() {
-            // An update counts once, for any number of windows.
-            if let Some(place) = places.get(&key) {
-                self.add_values(i, (all, *place), 1)?;
-            }
-        }
-        Ok(())
-    }
-
-    /// Adds the values of output `place` to the sum with number `i`.
-    fn add_values(
-        &mut self,
-        i: usize,
-        (all, place): (&[Outputs], usize),
-        weight: usize,
-    ) -> Result<(), Diagnostic> {
-        for outputs in all {
-            outputs.for_each_value(place, |_, v| {
-                self.sums[i] += number(v) * weight as f64;
-                self.weights[i] += weight as u64;
-            })?;
-        }
-        Ok(())
-    }
-
-    /// Adds the sums of another part of the same outputs.
-    pub(crate) fn join(&mut self, other: &Self) {
-        self.sums.iter_mut().zip(&other.sums).for_each(|(sum, other)| *sum += other);
-        self.weights.iter_mut().zip(&other.weights).for_each(|(weight, other)| *weight += other);
-    }
-
-    /// The norms of the gradients so far, by checkpoint key: the root of the mean of their squares over the updates.
-    pub(crate) fn gradients(&self) -> IndexMap<String, f64> {
-        let came = self.gradients.iter().filter(|(_, i)| self.weights[**i] > 0);
-        came.map(|(key, i)| (key.to_string(), (self.sums[*i] / self.weights[*i] as f64).sqrt())).collect()
-    }
-
-    /// Adds a row of outputs.
-    pub(crate) fn add_row(&mut self, row: &Row) {
-        let entries = self.names.iter().zip(self.sums.iter_mut().zip(&mut self.weights));
-        for ((name, (sum, weight)), status) in entries.zip(&row.values) {
-            if let (Some(_), Status::Value(v)) = (name, status) {
-                *sum += number(v);
-                *weight += 1;
-            }
-        }
-    }
-
-    /// The averages by name; outputs that were never present have none.
-    pub(crate) fn metrics(&self) -> IndexMap<String, f64> {
-        let all = self.names.iter().zip(self.sums.iter().zip(&self.weights));
-        all.filter(|(_, (_, w))| **w > 0)
-            .filter_map(|(name, (sum, weight))| Some((name.as_ref()?.to_string(), sum / *weight as f64)))
-            .collect()
-    }
-
-    /// The sums for a checkpoint: name, bits of the sum, weight.
-    pub(crate) fn sums(&self) -> Vec<(String, u64, u64)> {
-        let all = self.names.iter().zip(self.sums.iter().zip(&self.weights));
-        all.filter_map(|(name, (sum, weight))| Some((name.as_ref()?.to_string(), sum.to_bits(), *weight)))
-            .collect()
-    }
-
-    /// Restores the sums of a checkpoint.
-    pub(crate) fn restore(&mut self, sums: &[(String, u64, u64)]) {
-        for (name, sum, weight) in sums {
-            if let Some(i) = self.names.iter().position(|n| n.as_deref() == Some(name)) {
-                self.sums[i] = f64::from_bits(*sum);
-                self.weights[i] = *weight;
-            }
-        }
-    }
-}
-
-#[allow(clippy::cast_precision_loss, reason = "an average is a number")]
-fn number(v: &Value) -> f64 {
-    v.as_num().or(v.as_int().map(|i| i as f64)).unwrap_or(f64::NAN)
 }

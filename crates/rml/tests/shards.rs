@@ -9,10 +9,15 @@ use support::{CLASSIFIER, Interrupter, code, data, options, source, train};
 fn rich() -> String {
     let with = CLASSIFIER
         .replace("logits = dense(3, h when end)", "logits = dense(3, dropout(0.2, h when end, true))")
-        .replace("accuracy: num [] when end)\n  logits, _ = diff", "accuracy: num [] when end, seen: num [])\n  logits, _ = diff")
+        .replace(
+            "accuracy: num [] when end)\n  logits, _ = diff",
+            "accuracy: num [] when end, seen: num [])\n  logits, _ = diff",
+        )
         .replace("-0.5);\n", "-0.5);\n  seen = 0.0 fby 0.9 * seen + mean(x);\n");
     assert_ne!(with, CLASSIFIER);
-    format!("import std.optimisers;\n{with}\nnode diff_param(init, bp, do) -> (o)\n  o = adam(0.05, 0.9, 0.999, 0.00000001, init, bp, clip_global(1.0, bp, do));\n")
+    format!(
+        "import std.optimisers;\n{with}\nnode diff_param(init, bp, do) -> (o)\n  o = adam(0.05, 0.9, 0.999, 0.00000001, init, bp, clip_global(1.0, bp, do));\n"
+    )
 }
 
 fn sharded(save: &std::path::Path, epochs: u64, shards: usize) -> TrainOptions {
@@ -123,7 +128,8 @@ fn metrics_are_those_of_all_windows() {
         for (a, b) in whole.epochs.iter().zip(&parts.epochs) {
             for (a, b) in [(&a.train, &b.train), (&a.test, &b.test)] {
                 assert!(a.keys().eq(b.keys()));
-                a.iter().for_each(|(name, x)| assert!((x - b[name]).abs() < 1e-4, "{name}: {x}, {}", b[name]));
+                a.iter()
+                    .for_each(|(name, x)| assert!((x - b[name]).abs() < 1e-4, "{name}: {x}, {}", b[name]));
             }
             assert!(!a.gradients.is_empty());
             for (key, x) in &a.gradients {

@@ -1,6 +1,8 @@
 //! Cuts a program that trains between the gradients of its parameters and their updates, so that gradients of several
 //! traces can be added before an update (SHARD-1).
 //!
+//! `group_sum` is a sum over the updates of the step (PARAM-10), in the order of the text.
+//!
 //! For each parameter, with `p = diff_param(init, bp, do)`:
 //!
 //! ```text
@@ -24,16 +26,18 @@ use std::sync::Arc;
 
 use indexmap::{IndexMap, IndexSet};
 use rml_base::codes::run::CANNOT_SHARD;
-use rml_base::{Diagnostic, Diagnostics, EntityId};
+use rml_base::{Diagnostic, Diagnostics, EntityId, Span};
 
 use super::cone::restrict;
-use super::inline::{UpdateInstance, constant_expression, definitions};
+use super::inline::{UpdateInstance, Updates, constant_expression, definitions};
 use super::{WithGradients, show_norms};
 use crate::check::checked;
 use crate::flat::{self, ClassId, ClockClasses, Equation, Flat, Input, Rhs, State, Var, VarData};
 use crate::normal::Eq;
 use crate::op::Op;
 use crate::types::Type;
+
+mod sums;
 
 /// A program that trains, in two parts.
 #[derive(Clone, Debug)]
@@ -84,7 +88,7 @@ impl Cut {
 /// over at once, both parts together are the program.
 ///
 /// # Errors
-/// An update that keeps no parameter, or that reads anything beside its arguments: no other program can do it.
+/// An update that keeps no parameter, or whose parameter begins with more than constants.
 pub fn cut(program: &WithGradients) -> Result<Cut, Diagnostics> {
     let cutter = Cutter::new(program)?;
     let (mut gradients, mut update) = (cutter.gradients(), cutter.update());
@@ -98,7 +102,8 @@ pub fn cut(program: &WithGradients) -> Result<Cut, Diagnostics> {
     tie(&mut gradients, &pairs);
     let outputs = std::mem::take(&mut update.outputs);
     let given = |place: usize| update.inputs[cutter.clocks.len() + 2 * place].var;
-    let pairs: Vec<_> = outputs.into_iter().enumerate().map(|(place, output)| (given(place), output)).collect();
+    let pairs: Vec<_> =
+        outputs.into_iter().enumerate().map(|(place, output)| (given(place), output)).collect();
     tie(&mut update, &pairs);
     let exchanged = cutter.instances().map(|(key, instance)| Exchanged {
         key: Arc::clone(key),
@@ -115,8 +120,8 @@ pub fn cut(program: &WithGradients) -> Result<Cut, Diagnostics> {
 /// A program that is being cut.
 struct Cutter<'p> {
     program: &'p WithGradients,
-    /// The equations inside updates.
-    inside: Vec<bool>,
+    /// What defines each variable.
+    defs: Vec<Option<Eq>>,
     /// The equations that initial values are computed by, which both parts have.
     shared: IndexSet<Eq>,
     classes: ClockClasses,
@@ -128,11 +133,9 @@ impl<'p> Cutter<'p> {
     fn new(program: &'p WithGradients) -> Result<Self, Diagnostics> {
         let (flat, updates) = (&program.flat, &program.updates);
         let defs = definitions(flat);
-        let mut inside = vec![false; flat.equations.len()];
-        updates.inside.iter().for_each(|eq| inside[eq.index()] = true);
         let (mut found, mut shared) = (Diagnostics::new(), IndexSet::new());
         for instance in &updates.instances {
-            let holds = |key: &Arc<str>| inside[flat.states[key].equation.index()];
+            let holds = |key: &Arc<str>| updates.inside.contains(&flat.states[key].equation);
             if !instance.key.as_ref().is_some_and(holds) {
                 found.push(keeps_nothing(instance));
             }
@@ -143,8 +146,7 @@ impl<'p> Cutter<'p> {
         }
         let classes = ClockClasses::new(flat);
         let clocks = updates.instances.iter().map(|instance| classes.of(instance.args[1])).collect();
-        let cutter = Self { program, inside, shared, classes, clocks };
-        found.extend(cutter.foreign(&defs));
+        let cutter = Self { program, defs, shared, classes, clocks };
         if found.is_empty() { Ok(cutter) } else { Err(found) }
     }
 
@@ -157,43 +159,15 @@ impl<'p> Cutter<'p> {
         self.clocks.get_index_of(&self.classes.of(instance.args[1])).unwrap_or_default()
     }
 
-    /// Findings about equations of updates that read what is neither theirs nor given to them.
-    fn foreign(&self, defs: &[Option<Eq>]) -> Vec<Diagnostic> {
-        let flat = &self.program.flat;
-        let given: IndexSet<Var> = self.instances().flat_map(|(_, instance)| instance.args).collect();
-        let is_own = |v: Var| {
-            let own = |eq: Eq| self.inside[eq.index()] || self.shared.contains(&eq);
-            given.contains(&v) || defs[v.index()].is_some_and(own)
-        };
-        let mut found = Vec::new();
-        for equation in self.updating() {
-            let mut is_foreign = false;
-            equation.rhs.for_each_operand(|v| is_foreign |= !is_own(v));
-            let mut window = equation.rhs.window();
-            while let Some(data) = window.map(|w| flat.windows[w]) {
-                is_foreign |= !is_own(data.end);
-                window = data.parent;
-            }
-            if is_foreign && found.is_empty() {
-                found.push(reads_the_trace(equation));
-            }
-        }
-        found
-    }
-
-    fn updating(&self) -> impl Iterator<Item = &'p Equation> {
-        let all = self.program.flat.equations.iter();
-        all.zip(&self.inside).filter(|(_, inside)| **inside).map(|(equation, _)| equation)
-    }
-
     /// The program without the updates; `bp` and `do` are outputs.
     fn gradients(&self) -> Flat {
+        let Updates { inside, between, .. } = &self.program.updates;
         let mut flat = self.program.flat.clone();
-        let defs = definitions(&flat);
-        let mut live: Vec<bool> = defs.iter().map(|eq| eq.is_none_or(|eq| !self.inside[eq.index()])).collect();
+        let is_kept = |eq: &Option<Eq>| eq.is_none_or(|eq| !inside.contains(&eq) && !between.contains(&eq));
+        let mut live: Vec<bool> = self.defs.iter().map(is_kept).collect();
         let mut read = IndexMap::new();
         for (key, UpdateInstance { output, args: [init, bp, gradient], span, .. }) in self.instances() {
-            let Some(eq) = defs[output.index()] else { continue };
+            let Some(eq) = self.defs[output.index()] else { continue };
             flat.equations[eq] = Equation { lhs: *output, rhs: Rhs::Param { init: *init }, span: *span };
             live[output.index()] = true;
             read.insert(Arc::clone(key), State { equation: eq, parameter: true });
@@ -207,44 +181,46 @@ impl<'p> Cutter<'p> {
 
     /// The updates; their outputs are the parameters.
     fn update(&self) -> Flat {
+        let Updates { inside, sums, .. } = &self.program.updates;
         let mut flat = self.program.flat.clone();
         let mut live = vec![false; flat.vars.len()];
-        self.updating().for_each(|equation| live[equation.lhs.index()] = true);
-        self.shared.iter().for_each(|eq| live[flat.equations[*eq].lhs.index()] = true);
-        let mut input = |name: String, ty: Type, clock, inputs: &mut Vec<Input>| {
-            let data = VarData {
-                name: Some(name.into()),
-                ty,
-                span: flat.equations[Eq::from_index(0)].span,
-                asserts: None,
-                cases: None,
-            };
+        inside.iter().chain(&self.shared).for_each(|eq| live[flat.equations[*eq].lhs.index()] = true);
+        let instead = self.inputs(&mut flat);
+        live.resize(flat.vars.len(), true);
+        for eq in inside {
+            flat.equations[*eq].rhs.for_each_operand_mut(|v| *v = instead.get(&*v).copied().unwrap_or(*v));
+        }
+        sums::add(&mut flat, &mut live, &self.defs, sums);
+        flat.outputs = self.instances().map(|(_, instance)| instance.output).collect();
+        restrict(flat, &live)
+    }
+
+    /// Gives a program the inputs of the updates in place of its own. Says which of them stands for an argument.
+    fn inputs(&self, flat: &mut Flat) -> IndexMap<Var, Var> {
+        flat.inputs.clear();
+        let mut input = |name: String, ty: Type, span: Span, clock| {
+            let data = VarData { name: Some(name.into()), ty, span, asserts: None, cases: None };
             let var = flat.vars.push(data);
-            inputs.push(Input { var, clock });
-            live.push(true);
+            flat.inputs.push(Input { var, clock });
             var
         };
-        let (mut inputs, mut instead) = (Vec::new(), IndexMap::new());
-        let clocks: Vec<Var> = (0..self.clocks.len())
-            .map(|clock| input(format!("present_{clock}"), Type::condition(), None, &mut inputs))
-            .collect();
+        let mut clocks = Vec::new();
+        for clock in 0..self.clocks.len() {
+            let first = self.instances().find(|(_, instance)| self.clock(instance) == clock);
+            let spans = first.map(|(_, instance)| instance.span);
+            clocks.extend(spans.map(|span| input(format!("present_{clock}"), Type::condition(), span, None)));
+        }
+        let mut instead = IndexMap::new();
         for (key, instance) in self.instances() {
-            let [_, bp, gradient] = instance.args;
+            let ([_, bp, gradient], span) = (instance.args, instance.span);
             let clock = Some((clocks[self.clock(instance)], true));
-            let some = input(format!("{key}.bp"), Type::condition(), clock, &mut inputs);
+            let some = input(format!("{key}.bp"), Type::condition(), span, clock);
             let ty = self.program.flat.vars[gradient].ty.clone();
-            let sum = input(format!("{key}.do"), ty, Some((some, true)), &mut inputs);
+            let sum = input(format!("{key}.do"), ty, span, Some((some, true)));
             instead.entry(bp).or_insert(some);
             instead.entry(gradient).or_insert(sum);
         }
-        for (eq, inside) in self.inside.iter().enumerate().filter(|(_, inside)| **inside) {
-            let rhs = &mut flat.equations[Eq::from_index(eq)].rhs;
-            debug_assert!(*inside);
-            rhs.for_each_operand_mut(|v| *v = instead.get(&*v).copied().unwrap_or(*v));
-        }
-        flat.inputs = inputs;
-        flat.outputs = self.instances().map(|(_, instance)| instance.output).collect();
-        restrict(flat, &live)
+        instead
     }
 }
 
@@ -296,13 +272,13 @@ fn interface(whole: &Flat, cut: &Cut) -> Vec<String> {
     };
     let inputs = |flat: &Flat| types(flat, &mut flat.inputs.iter().map(|i| i.var));
     let outputs = |flat: &Flat| types(flat, &mut flat.outputs.iter().copied());
-    let handed: Vec<Type> =
-        cut.exchanged.iter().flat_map(|e| [Type::condition(), e.ty.clone()]).collect();
+    let handed: Vec<Type> = cut.exchanged.iter().flat_map(|e| [Type::condition(), e.ty.clone()]).collect();
     if inputs(&cut.gradients) != inputs(whole) {
         found.push("X2: the gradients have other inputs than the program".to_owned());
     }
     if outputs(&cut.gradients) != [outputs(whole), handed.clone()].concat() {
-        found.push("X2: the gradients have other outputs than those of the program, `bp` and `do`".to_owned());
+        found
+            .push("X2: the gradients have other outputs than those of the program, `bp` and `do`".to_owned());
     }
     let held = |state: &State| matches!(cut.gradients.equations[state.equation].rhs, Rhs::Param { .. });
     let changed = cut.gradients.states.iter().filter(|(_, state)| state.parameter && !held(state));
@@ -334,7 +310,8 @@ fn states(whole: &Flat, cut: &Cut) -> Vec<String> {
     let wrong = |key: &&Arc<str>| {
         let parts = [ty(&cut.gradients, key), ty(&cut.update, key)];
         let is_in_both = parts.iter().all(Option::is_some);
-        is_in_both != exchanged.contains(&***key) || parts.into_iter().flatten().any(|t| Some(t) != ty(whole, key))
+        is_in_both != exchanged.contains(&***key)
+            || parts.into_iter().flatten().any(|t| Some(t) != ty(whole, key))
     };
     let all: IndexSet<&Arc<str>> =
         [whole, &cut.gradients, &cut.update].into_iter().flat_map(|flat| flat.states.keys()).collect();
@@ -351,7 +328,9 @@ fn clocks(whole: &Flat, cut: &Cut) -> Vec<String> {
     for (place, Exchanged { key, .. }) in cut.exchanged.iter().enumerate() {
         let bp = cut.gradients.outputs[whole.outputs.len() + 2 * place];
         let given = cut.update.inputs[cut.clocks + 2 * place].var;
-        if there.of(bp) != there.of(held(&cut.gradients, key)) || here.of(given) != here.of(held(&cut.update, key)) {
+        if there.of(bp) != there.of(held(&cut.gradients, key))
+            || here.of(given) != here.of(held(&cut.update, key))
+        {
             found.push(format!("X5: {key:?} is on another clock than its `bp`"));
         }
     }
@@ -372,14 +351,6 @@ fn begins_anywhere(instance: &UpdateInstance) -> Diagnostic {
         .label(instance.span, "this parameter")
         .note("with shards, parameters are updated apart from the traces of the shards")
         .help("begin with a constant or a random initialiser")
-}
-
-/// An update that depends on the trace.
-fn reads_the_trace(equation: &Equation) -> Diagnostic {
-    refused("an update reads more than its gradient")
-        .label(equation.span, "this depends on what a trace computes")
-        .note("with shards, parameters are updated apart from the traces of the shards, once for all of them")
-        .help("a `group_sum` of parameters that are updated in different cycles cannot be sharded: let the layers of the group be in one node that is called `every end`")
 }
 
 fn refused(what: &str) -> Diagnostic {

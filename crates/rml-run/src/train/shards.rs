@@ -47,11 +47,7 @@ pub(super) struct Shards<'f> {
 
 impl<'f> Shards<'f> {
     /// In its initial state; all windows have that many cycles, if they have the same number of them.
-    pub(super) fn new(
-        family: &'f mut Family,
-        setup: &Setup,
-        cycles: Option<usize>,
-    ) -> Result<Self, Error> {
+    pub(super) fn new(family: &'f mut Family, setup: &Setup, cycles: Option<usize>) -> Result<Self, Error> {
         let size = setup.shard();
         let (program, sharded) = (family.program(size)?.clone(), family.sharded(size)?.clone());
         let wish = Use::new(Feeding::Windows { cycles: None });
@@ -93,9 +89,11 @@ impl<'f> Shards<'f> {
         let flat = self.sharded.gradients.flat();
         let mut states = Vec::new();
         for (key, value) in own {
-            let ty = flat.states.get(key).map(|state| flat.vars[flat.equations[state.equation].lhs].ty.clone());
+            let ty =
+                flat.states.get(key).map(|state| flat.vars[flat.equations[state.equation].lhs].ty.clone());
             if ty.as_ref() != Some(&value.ty()) {
-                let what = format!("the checkpoint has another state `{key}` of shard {shard} than the program");
+                let what =
+                    format!("the checkpoint has another state `{key}` of shard {shard} than the program");
                 let ty = ty.map_or_else(|| "none".to_owned(), |ty| ty.to_string());
                 let d = Diagnostic::error(codes::CHECKPOINT_MISMATCH, what);
                 return Err(self.program.error(d.note(format!("expected {ty}, found {}", value.ty()))));
@@ -230,7 +228,10 @@ impl<'f> Shards<'f> {
         let mut columns: Vec<Column> = ticks.iter().map(|ticks| bools(marks(*ticks))).collect();
         for exchanged in &self.sharded.exchanged {
             let present: Present = marks(ticks[exchanged.clock]).into_iter().collect();
-            let none = Value::new(Shape::new(&[present.count(cycles)]), Data::Bool(vec![false; present.count(cycles)]));
+            let none = Value::new(
+                Shape::new(&[present.count(cycles)]),
+                Data::Bool(vec![false; present.count(cycles)]),
+            );
             columns.extend([Column::new(present, none), Column::absent()]);
         }
         self.feed(Block::new(cycles, columns))?;

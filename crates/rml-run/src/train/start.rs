@@ -93,7 +93,19 @@ impl Common {
             // This precedes reading data, so that a checkpoint of another program is reported as such.
             checkpoint.select(&program, Policy::Exact).map_err(|d| program.error(d))?;
         }
-        Ok(Self { resumed, compile, size, shards, stacked, asked, family, program, shuffle, seed, other_trains })
+        Ok(Self {
+            resumed,
+            compile,
+            size,
+            shards,
+            stacked,
+            asked,
+            family,
+            program,
+            shuffle,
+            seed,
+            other_trains,
+        })
     }
 
     /// The setup of a run with this many windows of data, some of which are kept for testing and validation.

@@ -23,11 +23,11 @@ use std::sync::Arc;
 
 use indexmap::IndexMap;
 use rml_base::codes::analysis::CLOCK_MISMATCH;
-use rml_base::{Diagnostic, IndexVec, Span};
+use rml_base::{Diagnostic, EntityId, IndexVec, Span};
 
 use super::Inliner;
 use crate::flat::{ClassId, ClockClasses, Flat, Init, Rhs, Var, Window};
-use crate::normal::{self, ConstId, Node};
+use crate::normal::{self, ConstId, Eq, Node};
 use crate::op::{Binary, Op};
 use crate::types::{DType, Type};
 use crate::value::Value;
@@ -86,11 +86,14 @@ impl Inliner<'_> {
         if sums.is_empty() {
             return;
         }
-        let clocks = Clocks::of(&self.flat);
-        self.is_inside = true;
+        self.is_inside = false;
+        let clocks = Clocks::of(&self.flat, ClockClasses::new(&self.flat), &|_| true);
+        let first = self.flat.equations.len();
         for (_, parts) in sums {
+            self.added.push(parts.iter().map(|part| (part.x, part.total)).collect());
             self.close_sum(&clocks, parts);
         }
+        self.between.extend((first..self.flat.equations.len()).map(Eq::from_index));
     }
 
     fn close_sum(&mut self, clocks: &Clocks, parts: Vec<Part>) {
@@ -199,10 +202,10 @@ fn common(ways: &[Vec<Step>]) -> Vec<Step> {
 }
 
 /// A condition, and its value where something is present that it samples.
-type Step = (Var, bool);
+pub(in crate::pass) type Step = (Var, bool);
 
 /// By what the variables of a program are sampled.
-struct Clocks {
+pub(in crate::pass) struct Clocks {
     classes: ClockClasses,
     /// What samples each class, if anything does.
     sampled: IndexVec<ClassId, Option<Step>>,
@@ -211,11 +214,11 @@ struct Clocks {
 }
 
 impl Clocks {
-    fn of(flat: &Flat) -> Self {
-        let classes = ClockClasses::new(flat);
+    /// What the equations of those variables say.
+    pub(in crate::pass) fn of(flat: &Flat, classes: ClockClasses, kept: &dyn Fn(Var) -> bool) -> Self {
         let mut sampled = IndexVec::filled(None, classes.len());
         let mut copies = IndexMap::new();
-        for equation in flat.equations.iter() {
+        for equation in flat.equations.iter().filter(|equation| kept(equation.lhs)) {
             for sample in equation.synchrony().samples {
                 let (own, from) = (classes.of(sample.var), classes.of(sample.cond));
                 if own != from {
@@ -240,8 +243,17 @@ impl Clocks {
         var
     }
 
+    /// The same, and inputs are sampled by the conditions of their clocks.
+    pub(in crate::pass) fn with_inputs(mut self, flat: &Flat) -> Self {
+        for input in &flat.inputs {
+            let class = self.classes.of(input.var);
+            self.sampled[class] = self.sampled[class].or(input.clock);
+        }
+        self
+    }
+
     /// What a variable is sampled by, from outside.
-    fn way(&self, var: Var) -> Vec<Step> {
+    pub(in crate::pass) fn way(&self, var: Var) -> Vec<Step> {
         let mut way = Vec::new();
         let mut next = self.sampled[self.classes.of(var)];
         while let Some((cond, positive)) = next.filter(|_| way.len() < self.sampled.len()) {

@@ -15,6 +15,7 @@ use rml_base::{Diagnostic, Diagnostics, EntityId, IndexVec, Span};
 use std::rc::Rc;
 use std::sync::Arc;
 
+pub(super) use self::group::{Clocks, Step};
 use self::group::{Part, Sum, Within};
 use self::initial::Start;
 use self::paths::{InstancePath, Labels, stripped};
@@ -76,6 +77,10 @@ pub struct WithGradients {
 pub struct Updates {
     /// The equations of these instances: what their arguments are computed from is not among them.
     pub inside: IndexSet<Eq>,
+    /// The equations between instances of a group, which add what `sums` says.
+    pub between: IndexSet<Eq>,
+    /// The sums over groups (PARAM-10): what is added, in the order of the text, and as what each has the sum.
+    pub sums: Vec<Vec<(Var, Var)>>,
     /// The instances, but for those inside another one.
     pub instances: Vec<UpdateInstance>,
 }
@@ -153,6 +158,9 @@ struct Inliner<'m> {
     inside: IndexSet<Eq>,
     /// Whether an equation that is emitted now is one of these.
     is_inside: bool,
+    /// The equations of sums over groups, and these sums.
+    between: IndexSet<Eq>,
+    added: Vec<Vec<(Var, Var)>>,
     /// The calls of `group_sum` in their updates so far.
     sums: IndexMap<Sum, Vec<Part>>,
     /// The initial values of the parameters so far.
@@ -247,6 +255,8 @@ impl<'m> Inliner<'m> {
             updates: Vec::new(),
             inside: IndexSet::new(),
             is_inside: false,
+            between: IndexSet::new(),
+            added: Vec::new(),
             sums: IndexMap::new(),
             starts: Vec::new(),
             hold: false,

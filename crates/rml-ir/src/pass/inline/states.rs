@@ -70,7 +70,8 @@ impl Inliner<'_> {
             key: holder.and_then(|eq| keys.get(&eq).cloned()),
             ..instance
         });
-        let updates = Updates { inside: self.inside, instances: instances.collect() };
+        let (inside, between, sums) = (self.inside, self.between, self.added);
+        let updates = Updates { inside, between, sums, instances: instances.collect() };
         Ok(WithGradients { flat: self.flat, gradients, updates })
     }
 
@@ -98,10 +99,7 @@ impl Inliner<'_> {
 
     /// Finds the `fby` that holds each parameter and gives it the parameter's name. Returns the outermost updates, with
     /// that equation.
-    fn parameters(
-        &mut self,
-        defs: &[Option<Eq>],
-    ) -> Result<Vec<(Option<Eq>, UpdateInstance)>, Diagnostics> {
+    fn parameters(&mut self, defs: &[Option<Eq>]) -> Result<Vec<(Option<Eq>, UpdateInstance)>, Diagnostics> {
         let (mut found, mut holders) = (Diagnostics::new(), Vec::new());
         for update in std::mem::take(&mut self.updates) {
             let holder = origin(&self.flat, defs, update.output);

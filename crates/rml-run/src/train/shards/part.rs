@@ -128,7 +128,8 @@ fn sum(a: Value, b: Value) -> Value {
 }
 
 fn refused(program: &Program, key: &str, what: String) -> Diagnostic {
-    let d = Diagnostic::error(codes::CANNOT_SHARD, format!("the training cannot be divided into shards: {what}"));
+    let d =
+        Diagnostic::error(codes::CANNOT_SHARD, format!("the training cannot be divided into shards: {what}"));
     let flat = program.flat();
     match flat.states.get(key) {
         Some(state) => d.label(flat.equations[state.equation].span, "this parameter"),
