@@ -7,7 +7,8 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyDict, PyFloat, PyInt, PyList, PyTuple};
 use rml::backend::{self, Runner};
 use rml::{
-    ColumnMapping, Cut, Dialect, Engine, Error, Format, Precision, Recipe, Settings, Source, StaticValue,
+    ColumnMapping, Dialect, Engine, Error, Format, Precision, Recipe, Settings, Source, StaticValue,
+    Windowing,
 };
 
 use crate::error;
@@ -119,15 +120,15 @@ impl Reading {
     }
 
     /// How the rows of a long table become windows.
-    pub(crate) fn cut(&self) -> Result<Cut, Error> {
-        let cut = Cut {
+    pub(crate) fn cut(&self) -> Result<Windowing, Error> {
+        let cut = Windowing {
             window: self.window,
             stride: self.stride,
             group: self.group.clone(),
             time: self.time.clone(),
-            gap: self.gap.as_deref().map(Cut::parse_gap).transpose()?,
+            gap: self.gap.as_deref().map(Windowing::parse_gap).transpose()?,
             end: self.end.clone(),
-            rest: self.rest.as_deref().map(Cut::parse_rest).transpose()?,
+            rest: self.rest.as_deref().map(Windowing::parse_rest).transpose()?,
         };
         Ok(cut)
     }

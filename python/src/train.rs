@@ -10,9 +10,9 @@ use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use rml::{
-    Checkpoint, Columns, Criterion, Diagnostic, Diagnostics, Direction, EpochSummary, Error, Evaluate,
-    Length, Metrics, Observer, Preparation, Progress, Session, Source, Sources, TestSplit, TrainInfo,
-    TrainOptions, TrainReport, Until, Validate, Value,
+    BestBy, Checkpoint, Columns, Criterion, Diagnostic, Diagnostics, EpochSummary, Error, Evaluate, Length,
+    Metrics, Observer, Preparation, Progress, Session, Source, Sources, TestSplit, TrainInfo, TrainOptions,
+    TrainReport, Until, Validate, Value,
 };
 
 use crate::columns::{How, Table};
@@ -114,7 +114,7 @@ impl Asked<'_> {
         };
         let criterion = |(metric, greater)| Criterion {
             metric,
-            direction: Some(if greater { Direction::Max } else { Direction::Min }),
+            direction: Some(if greater { BestBy::Max } else { BestBy::Min }),
         };
         Ok(TrainOptions {
             node: self.node,

@@ -24,7 +24,7 @@ use crate::conditions::Conditions;
 
 /// The kinds of waits for outputs.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub enum Kind {
+pub enum WaitKind {
     /// The wait takes a number of cycles that is known in advance.
     Bounded,
     /// The wait lasts until a condition holds.
@@ -37,25 +37,25 @@ pub enum Kind {
     Rejected,
 }
 
-impl Kind {
+impl WaitKind {
     /// The name of the kind.
     pub fn name(self) -> &'static str {
         match self {
-            Kind::Bounded => "bounded",
-            Kind::Windowed => "windowed",
-            Kind::ClosedOnly => "closed-only",
-            Kind::Dynamic => "dynamic",
-            Kind::Rejected => "rejected",
+            WaitKind::Bounded => "bounded",
+            WaitKind::Windowed => "windowed",
+            WaitKind::ClosedOnly => "closed-only",
+            WaitKind::Dynamic => "dynamic",
+            WaitKind::Rejected => "rejected",
         }
     }
 
-    fn of(latency: &Latency) -> Kind {
+    fn of(latency: &Latency) -> WaitKind {
         match latency {
-            Latency::Bounded(_) => Kind::Bounded,
-            Latency::Windowed(_) => Kind::Windowed,
-            Latency::Closed => Kind::ClosedOnly,
-            Latency::Dynamic => Kind::Dynamic,
-            Latency::Never => Kind::Rejected,
+            Latency::Bounded(_) => WaitKind::Bounded,
+            Latency::Windowed(_) => WaitKind::Windowed,
+            Latency::Closed => WaitKind::ClosedOnly,
+            Latency::Dynamic => WaitKind::Dynamic,
+            Latency::Never => WaitKind::Rejected,
         }
     }
 }
@@ -64,7 +64,7 @@ impl Kind {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Bound {
     /// The kind of wait.
-    pub kind: Kind,
+    pub kind: WaitKind,
     /// The number of cycles of the base clock, for a bounded wait.
     pub look_ahead: Option<u64>,
     /// The conditions whose windows must end, for a windowed wait.
@@ -147,7 +147,7 @@ pub fn bound(causality: &Causality, latency: &Latency) -> Bound {
     let mut names: Vec<&str> = cuts.iter().map(|c| causality.cuts[*c].name.as_str()).collect();
     names.dedup();
     Bound {
-        kind: Kind::of(latency),
+        kind: WaitKind::of(latency),
         look_ahead: if let Latency::Bounded(z) = latency { Some(*z) } else { None },
         window: (!cuts.is_empty()).then(|| names.join(", ")),
         cuts,
@@ -163,7 +163,7 @@ fn bytes(flat: &Flat, clocks: &Clocks, causality: &Causality, program: &Bound, o
         held[equation.lhs.0 as usize] = false;
     }
     let values = || flat.vars.ids().filter(|v| held[v.0 as usize]);
-    let look_ahead = open.filter(|_| program.kind == Kind::Bounded).map(|most| {
+    let look_ahead = open.filter(|_| program.kind == WaitKind::Bounded).map(|most| {
         let early = earliest(flat, causality);
         values().map(|v| (most - early[v]).saturating_mul(size(v))).fold(0, u64::saturating_add)
     });

@@ -13,10 +13,10 @@ mod learning;
 mod sums;
 
 pub use analyses::Analyses;
-pub use bounds::{Bound, Bounds, Bytes, Kind, bound, bounds, size};
+pub use bounds::{Bound, Bounds, Bytes, WaitKind, bound, bounds, size};
 pub use causality::{
-    Causality, Cut, CutData, Direction, Distance, LateUpdate, Latency, Loop, LoopStep, LoopText, Reason,
-    Recurrence, Wait, causality,
+    CausalLoop, Causality, Cut, CutData, Direction, Distance, LateUpdate, Latency, LoopStep, LoopText,
+    Recurrence, UndecidedReason, Wait, causality,
 };
 pub use clocks::{
     CALLED, ClockData, ClockId, ClockReport, Clocks, Meeting, Seen, Verdict, blame, clocks, clocks_if_always,
@@ -26,7 +26,7 @@ pub use conditions::Guard;
 pub use counters::few_windows;
 pub use domains::{Domain, Domains, domains};
 pub use facts::{
-    Facts, Hold, Order, Position, Positions, Rec, RecData, Segments, SegmentsData, SlowState, Truths,
+    Facts, Hold, MemberOrder, Position, Positions, Rec, RecData, Segments, SegmentsData, SlowState, Truths,
     VarFacts, facts, print as print_facts, verify as verify_facts,
 };
-pub use learning::{Bounded, Role, bounded, learning, learning_rates};
+pub use learning::{Bounded, RootRole, bounded, learning, learning_rates};

@@ -7,8 +7,8 @@ use rml::{Options, RunFacts, Source};
 use rml_analysis::{Verdict, causality, clocks, facts, print_facts, verify_facts};
 use rml_ir::flat::{self, Drawn, Flat, Var};
 use rml_ir::{DType, Data, Type, Value, pass};
-use rml_sim::{Input, Simulator, Status};
-use rml_testkit::Random;
+use rml_sim::{InputCell, Simulator, Status};
+use rml_testkit::Lcg;
 use rml_testkit::flat::text;
 
 /// Examples and nodes: recurrences in both directions, nested windows, trained parameters, random initial values,
@@ -36,7 +36,7 @@ fn analysed(file: &str, node: &str) -> RunFacts {
     analysis.run.unwrap_or_else(|| panic!("{file} {node}: its clocks do not fit"))
 }
 
-fn value(ty: &Type, r: &mut Random) -> Value {
+fn value(ty: &Type, r: &mut Lcg) -> Value {
     let n = ty.shape.len();
     let data = match ty.dtype {
         DType::Bool => Data::Bool((0..n).map(|_| r.below(3) == 0).collect()),
@@ -47,15 +47,17 @@ fn value(ty: &Type, r: &mut Random) -> Value {
 }
 
 /// Inputs on their declared clocks; an input whose condition is computed is present where the program asks for it.
-fn trace(flat: &Flat, r: &mut Random) -> Vec<Vec<Input>> {
+fn trace(flat: &Flat, r: &mut Lcg) -> Vec<Vec<InputCell>> {
     let mut cycle = || {
         let values: Vec<Value> = flat.inputs.iter().map(|i| value(&flat.vars[i.var].ty, r)).collect();
         let input = |(at, value): (usize, &Value)| {
-            let Some((cond, positive)) = flat.inputs[at].clock else { return Input::Given(value.clone()) };
+            let Some((cond, positive)) = flat.inputs[at].clock else {
+                return InputCell::Given(value.clone());
+            };
             match flat.inputs.iter().position(|i| i.var == cond) {
-                Some(gate) if values[gate].as_bool() != Some(positive) => Input::Absent,
-                Some(_) => Input::Given(value.clone()),
-                None => Input::OnDemand(Some(value.clone())),
+                Some(gate) if values[gate].as_bool() != Some(positive) => InputCell::Absent,
+                Some(_) => InputCell::Given(value.clone()),
+                None => InputCell::OnDemand(Some(value.clone())),
             }
         };
         values.iter().enumerate().map(input).collect()
@@ -64,7 +66,7 @@ fn trace(flat: &Flat, r: &mut Random) -> Vec<Vec<Input>> {
 }
 
 /// All cells, by variable.
-fn cells(flat: &Arc<Drawn>, inputs: &[Vec<Input>]) -> Vec<(Var, Vec<String>)> {
+fn cells(flat: &Arc<Drawn>, inputs: &[Vec<InputCell>]) -> Vec<(Var, Vec<String>)> {
     let options = rml_sim::Options { record: true, ..rml_sim::Options::default() };
     let mut sim = Simulator::new(Arc::clone(flat), options);
     inputs.iter().for_each(|row| sim.feed(row).unwrap_or_else(|e| panic!("{e}")));
@@ -75,7 +77,7 @@ fn cells(flat: &Arc<Drawn>, inputs: &[Vec<Input>]) -> Vec<(Var, Vec<String>)> {
 
 #[test]
 fn a_dump_reads_back_and_runs_as_before() {
-    let mut r = Random(7);
+    let mut r = Lcg(7);
     let mut known = 0;
     for (file, node) in EXAMPLES {
         let run = analysed(file, node);

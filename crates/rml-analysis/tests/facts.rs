@@ -5,12 +5,12 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use rml_analysis::{
-    Clocks, Facts, Guard, Hold, Order, Position, Positions, Rec, Segments, SegmentsData, Verdict, causality,
-    clocks, facts, verify_facts,
+    Clocks, Facts, Guard, Hold, MemberOrder, Position, Positions, Rec, Segments, SegmentsData, Verdict,
+    causality, clocks, facts, verify_facts,
 };
 use rml_ir::flat::{ConstKind, Drawn, Flat, Init, Rhs, Var, Window};
 use rml_ir::{DType, Value};
-use rml_sim::{Input, Options, Simulator, Status};
+use rml_sim::{InputCell, Options, Simulator, Status};
 use rml_testkit::flat::random;
 
 const CYCLES: usize = 14;
@@ -31,23 +31,23 @@ impl Numbers {
 
 /// A trace that respects the clocks: inputs on the base clock are present in every cycle, others where the program asks
 /// for them.
-fn trace(flat: &Flat, clocks: &Clocks, numbers: &mut Numbers) -> Vec<Vec<Input>> {
+fn trace(flat: &Flat, clocks: &Clocks, numbers: &mut Numbers) -> Vec<Vec<InputCell>> {
     let percent = 20 + numbers.next() % 60;
     let mut cycle = || {
-        let mut row: Vec<Input> = Vec::new();
+        let mut row: Vec<InputCell> = Vec::new();
         for input in &flat.inputs {
             let value = match flat.vars[input.var].ty.dtype {
                 DType::Bool => Value::Bool(numbers.next() % 100 < percent),
                 _ => Value::Int(i64::from(numbers.next() % 9) - 2),
             };
             let gate = input.clock.map(
-                |(_, positive)| matches!(row.first(), Some(Input::Given(Value::Bool(b))) if *b == positive),
+                |(_, positive)| matches!(row.first(), Some(InputCell::Given(Value::Bool(b))) if *b == positive),
             );
             row.push(match gate {
-                Some(true) => Input::Given(value),
-                Some(false) => Input::Absent,
-                None if clocks.of[input.var] == Clocks::BASE => Input::Given(value),
-                None => Input::OnDemand(Some(value)),
+                Some(true) => InputCell::Given(value),
+                Some(false) => InputCell::Absent,
+                None if clocks.of[input.var] == Clocks::BASE => InputCell::Given(value),
+                None => InputCell::OnDemand(Some(value)),
             });
         }
         row
@@ -60,7 +60,7 @@ struct Run {
     sim: Simulator,
 }
 
-fn run(flat: &Arc<Drawn>, inputs: &[Vec<Input>]) -> Option<Run> {
+fn run(flat: &Arc<Drawn>, inputs: &[Vec<InputCell>]) -> Option<Run> {
     let mut sim =
         Simulator::new(Arc::clone(flat), Options { record: true, keep_going: true, ..Options::default() });
     for cycle in inputs {
@@ -281,8 +281,8 @@ fn clocks_hold(flat: &Flat, clocks: &Clocks, run: &Run, counts: &mut Counts) -> 
     Ok(())
 }
 
-fn runs_one_way(order: Order) -> bool {
-    matches!(order, Order::Forward | Order::Backward | Order::Mixed)
+fn runs_one_way(order: MemberOrder) -> bool {
+    matches!(order, MemberOrder::Forward | MemberOrder::Backward | MemberOrder::Mixed)
 }
 
 struct Check<'a> {
@@ -448,14 +448,14 @@ impl Check<'_> {
     ) -> Result<(), String> {
         let order = self.facts.recurrences[rec].order;
         let (kind, fits) = match order {
-            Order::Forward => (0, j <= i),
-            Order::Backward => (1, j >= i),
-            Order::Mixed => (2, true),
-            Order::BySegments(smaller) => {
+            MemberOrder::Forward => (0, j <= i),
+            MemberOrder::Backward => (1, j >= i),
+            MemberOrder::Mixed => (2, true),
+            MemberOrder::BySegments(smaller) => {
                 let data = &self.facts.segments[smaller];
                 (3, !(n..m).any(|between| run.ends(between, data)))
             }
-            Order::Unknown => (4, true),
+            MemberOrder::Unknown => (4, true),
         };
         self.counts.steps[kind] += usize::from(i != j);
         if fits {

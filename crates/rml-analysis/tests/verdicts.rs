@@ -3,12 +3,12 @@
 use std::sync::Arc;
 
 use rml::{Options, RunFacts, Source};
-use rml_analysis::Kind;
+use rml_analysis::WaitKind;
 use rml_base::codes::analysis::UPDATE_CAUSALITY;
 use rml_ir::flat::{Drawn, Flat, Var};
 use rml_ir::{DType, Value};
-use rml_sim::Input;
-use rml_testkit::Random;
+use rml_sim::InputCell;
+use rml_testkit::Lcg;
 use rml_testkit::verdicts::check_waits;
 
 fn analysed(source: &Source, node: &str) -> RunFacts {
@@ -212,7 +212,7 @@ fn windows_side_by_side() {
         assert_eq!(rml_analysis::verify_facts(&run.flat, &run.clocks.clocks, &run.facts()), Ok(()), "{text}");
         let flat = Arc::new(Drawn::new(Flat::clone(&run.flat)).expect("nothing is random"));
         for seed in 0..20 {
-            let waits = check_waits(&flat, &trace(&run.flat, &mut Random(seed)));
+            let waits = check_waits(&flat, &trace(&run.flat, &mut Lcg(seed)));
             let waits = waits.unwrap_or_else(|e| panic!("seed {seed}: {e}")).expect("it runs");
             assert!(waits.kind == 3 || *expected != "dynamic", "{waits:?} {text}");
         }
@@ -220,19 +220,21 @@ fn windows_side_by_side() {
 }
 
 /// Small numbers, with ends in some cycles.
-fn trace(flat: &Flat, r: &mut Random) -> Vec<Vec<Input>> {
+fn trace(flat: &Flat, r: &mut Lcg) -> Vec<Vec<InputCell>> {
     let mut value = |v: Var| match flat.vars[v].ty.dtype {
         DType::Bool => Value::Bool(r.below(3) == 0),
         _ => Value::F32(r.below(5) as f32 - 2.0),
     };
-    (0..14).map(|_| flat.inputs.iter().map(|i| Input::Given(value(i.var))).collect()).collect()
+    (0..14).map(|_| flat.inputs.iter().map(|i| InputCell::Given(value(i.var))).collect()).collect()
 }
 
 /// Kinds are ordered from best to worst.
 #[test]
 fn kinds_are_ordered() {
     assert!(
-        Kind::Bounded < Kind::Windowed && Kind::ClosedOnly < Kind::Dynamic && Kind::Dynamic < Kind::Rejected
+        WaitKind::Bounded < WaitKind::Windowed
+            && WaitKind::ClosedOnly < WaitKind::Dynamic
+            && WaitKind::Dynamic < WaitKind::Rejected
     );
 }
 
@@ -264,6 +266,6 @@ fn parameters_that_cannot_be_updated_in_time() {
         assert_eq!(key.map_or(kind.to_owned(), |key| format!("{kind} {key}")), *expected, "{body}");
         assert!(late.is_none_or(|d| d.code == UPDATE_CAUSALITY && d.labels.len() == 2), "{late:#?}");
         let windowed = analysed(&Source::text("test", call("every end")), "main");
-        assert_eq!(windowed.bounds.program.kind, Kind::Windowed, "{body}");
+        assert_eq!(windowed.bounds.program.kind, WaitKind::Windowed, "{body}");
     }
 }

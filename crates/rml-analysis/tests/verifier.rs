@@ -2,7 +2,7 @@
 
 use rml::{Options, RunFacts, Source};
 use rml_analysis::{
-    CutData, Facts, Guard, Hold, Order, Position, Positions, Segments, SegmentsData, SlowState, Truths,
+    CutData, Facts, Guard, Hold, MemberOrder, Position, Positions, Segments, SegmentsData, SlowState, Truths,
     VarFacts, verify_facts,
 };
 use rml_ir::flat::{ConstId, Rhs, Var};
@@ -212,12 +212,14 @@ fn a2_recurrences_run_the_way_that_is_said() {
     refused("A2", 10, |case| {
         let mut all = Vec::new();
         for (id, rec) in case.facts.recurrences.iter_enumerated() {
-            let wrong: &[Order] = match rec.order {
-                Order::Forward => &[Order::Backward],
-                Order::Backward => &[Order::Forward, Order::Mixed],
-                Order::Mixed => &[Order::Forward, Order::Backward],
-                Order::BySegments(_) => &[Order::Forward, Order::Backward, Order::Mixed],
-                Order::Unknown => &[],
+            let wrong: &[MemberOrder] = match rec.order {
+                MemberOrder::Forward => &[MemberOrder::Backward],
+                MemberOrder::Backward => &[MemberOrder::Forward, MemberOrder::Mixed],
+                MemberOrder::Mixed => &[MemberOrder::Forward, MemberOrder::Backward],
+                MemberOrder::BySegments(_) => {
+                    &[MemberOrder::Forward, MemberOrder::Backward, MemberOrder::Mixed]
+                }
+                MemberOrder::Unknown => &[],
             };
             all.extend(wrong.iter().map(|d| case.changed(|f| f.recurrences[id].order = *d)));
         }
@@ -230,9 +232,10 @@ fn a2_what_runs_by_segments_needs_no_later_one() {
     refused("A2", 3, |case| {
         let mut all = Vec::new();
         for (id, rec) in case.facts.recurrences.iter_enumerated() {
-            let mut claim =
-                |smaller| all.push(case.changed(|f| f.recurrences[id].order = Order::BySegments(smaller)));
-            let looks_ahead_at_any_time = rec.order == Order::Mixed;
+            let mut claim = |smaller| {
+                all.push(case.changed(|f| f.recurrences[id].order = MemberOrder::BySegments(smaller)))
+            };
+            let looks_ahead_at_any_time = rec.order == MemberOrder::Mixed;
             case.facts.segments.ids().filter(|_| looks_ahead_at_any_time).for_each(&mut claim);
         }
         all
@@ -246,7 +249,7 @@ fn a2_segments_that_a_recurrence_runs_by_are_smaller_ones() {
         let mut all = Vec::new();
         for (id, rec) in case.facts.recurrences.iter_enumerated() {
             for smaller in [Segments::TRACE, rec.segments, nowhere] {
-                all.push(case.changed(|f| f.recurrences[id].order = Order::BySegments(smaller)));
+                all.push(case.changed(|f| f.recurrences[id].order = MemberOrder::BySegments(smaller)));
             }
         }
         all
@@ -257,15 +260,16 @@ fn a2_segments_that_a_recurrence_runs_by_are_smaller_ones() {
 #[test]
 fn the_order_of_a_training_loop_is_known() {
     let case = &cases()[3];
-    let of_trace: Vec<Order> =
+    let of_trace: Vec<MemberOrder> =
         case.facts.recurrences.iter().filter(|r| r.segments == Segments::TRACE).map(|r| r.order).collect();
-    assert!(of_trace.contains(&Order::BySegments(Segments(1))), "{of_trace:?}");
+    assert!(of_trace.contains(&MemberOrder::BySegments(Segments(1))), "{of_trace:?}");
 }
 
 #[test]
 fn a3_nothing_needs_itself_within_a_tick() {
     refused("A3", 2, |case| {
-        let unknown = case.facts.recurrences.iter_enumerated().filter(|(_, r)| r.order == Order::Unknown);
+        let unknown =
+            case.facts.recurrences.iter_enumerated().filter(|(_, r)| r.order == MemberOrder::Unknown);
         let ids: Vec<_> = unknown.map(|(id, _)| id).collect();
         let is_exclusive = case
             .run
@@ -273,7 +277,7 @@ fn a3_nothing_needs_itself_within_a_tick() {
             .equations
             .iter()
             .all(|e| !matches!(e.rhs, Rhs::Fby { .. } | Rhs::FbyBack { .. } | Rhs::Post { .. }));
-        let claims = [Order::Forward, Order::Backward];
+        let claims = [MemberOrder::Forward, MemberOrder::Backward];
         let claim = |id| claims.map(|d| case.changed(|f| f.recurrences[id].order = d));
         ids.into_iter().filter(|_| is_exclusive).flat_map(claim).collect()
     });

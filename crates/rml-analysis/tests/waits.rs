@@ -5,26 +5,29 @@ use std::sync::Arc;
 
 use rml_ir::flat::{Drawn, Flat};
 use rml_ir::{DType, Value};
-use rml_sim::Input;
-use rml_testkit::Random;
+use rml_sim::InputCell;
+use rml_testkit::Lcg;
 use rml_testkit::flat::random;
 use rml_testkit::verdicts::{Waits, check_waits};
 
 const CYCLES: usize = 14;
 
 /// A trace in which every input is present in every cycle.
-fn inputs(flat: &Flat, r: &mut Random) -> Vec<Vec<Input>> {
+fn inputs(flat: &Flat, r: &mut Lcg) -> Vec<Vec<InputCell>> {
     let mut value = |dtype| match dtype {
         DType::Bool => Value::Bool(r.below(2) == 0),
         _ => Value::Int(r.below(9) as i64 - 2),
     };
     let mut cycle = |_| {
-        flat.inputs.iter().map(|i| Input::Given(value(flat.vars[i.var].ty.dtype))).collect::<Vec<Input>>()
+        flat.inputs
+            .iter()
+            .map(|i| InputCell::Given(value(flat.vars[i.var].ty.dtype)))
+            .collect::<Vec<InputCell>>()
     };
     (0..CYCLES).map(&mut cycle).collect()
 }
 
-fn program(r: &mut Random) -> Arc<Drawn> {
+fn program(r: &mut Lcg) -> Arc<Drawn> {
     random::program(&r.take(200), 25, false).0
 }
 
@@ -34,7 +37,7 @@ fn every_cell_is_known_in_time_and_few_programs_that_run_are_dynamic() {
     let mut kinds = [0; 5];
     let (mut fine_but_dynamic, mut compared) = (0, 0);
     for seed in 0..2500 {
-        let mut r = Random(seed);
+        let mut r = Lcg(seed);
         let flat = program(&mut r);
         match check_waits(&flat, &inputs(&flat, &mut r)) {
             Err(e) => panic!("seed {seed}: {e}"),

@@ -5,9 +5,9 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use rml::sim::{Input, Options, Simulator, Status};
+use rml::sim::{InputCell, Options, Simulator, Status};
 use rml::{DType, Data, RunFacts, Source, Type, Value};
-use rml_analysis::{Kind, size};
+use rml_analysis::{WaitKind, size};
 use rml_ir::flat::{Drawn, Flat, Rhs, Var};
 use rml_ir::pass;
 
@@ -40,7 +40,7 @@ fn value(ty: &Type, bit: bool) -> Value {
 /// The inputs of a cycle: the condition that ends the windows is true in the last cycle of each window and false in
 /// others. Other conditions are true there, too, and in every other cycle. All other inputs are present on their
 /// clocks.
-fn inputs(run: &RunFacts, cycle: u64, last: bool) -> Vec<Input> {
+fn inputs(run: &RunFacts, cycle: u64, last: bool) -> Vec<InputCell> {
     let flat = &run.flat;
     let end = run.bounds.program.window.as_deref();
     let is_end = |v: Var| flat.vars[v].name.as_deref() == end;
@@ -48,7 +48,7 @@ fn inputs(run: &RunFacts, cycle: u64, last: bool) -> Vec<Input> {
     let bit = |v: Var| last || is_given && !is_end(v) && cycle % 2 == 1;
     let input = |i: &rml_ir::flat::Input| {
         let present = i.clock.is_none_or(|(cond, positive)| positive == bit(cond));
-        if present { Input::Given(value(&flat.vars[i.var].ty, bit(i.var))) } else { Input::Absent }
+        if present { InputCell::Given(value(&flat.vars[i.var].ty, bit(i.var))) } else { InputCell::Absent }
     };
     flat.inputs.iter().map(input).collect()
 }
@@ -141,7 +141,7 @@ fn windows_hold_what_is_stated() {
     let mut wrong = Vec::new();
     for (file, node) in PROGRAMS {
         let run = analysed(file, node);
-        assert_eq!(run.bounds.program.kind, Kind::Windowed, "{file} {node}");
+        assert_eq!(run.bounds.program.kind, WaitKind::Windowed, "{file} {node}");
         let (sim, all) = windows(&run);
         let stated = (run.bounds.bytes.per_cycle.unwrap(), run.bounds.bytes.once.unwrap());
         let shown = shown(&run, &sim);

@@ -9,7 +9,7 @@ use rml_ir::flat::Flat;
 use rml_ir::normal::Rhs;
 use rml_ir::{Value, pass, surface};
 use rml_sim::Status;
-use rml_testkit::gradients::{Rows, normal, run};
+use rml_testkit::gradients::{InputRows, normal, run};
 use support::flat;
 
 fn numbers(row: &[Status]) -> Vec<Option<f64>> {
@@ -38,7 +38,7 @@ fn training_takes_the_same_steps_as_the_paper() {
     let module = differentiate(module).unwrap_or_else(|e| panic!("{e}"));
     let bp = [true, true, false, false].repeat(3);
     let gt = [25.0, 9.0, 0.0, 0.0, 9.0, 1.0, 0.0, 0.0, 1.0, 25.0, 0.0, 0.0];
-    let mut rows = Rows::new();
+    let mut rows = InputRows::new();
     rows.insert("i".into(), nums(&[-1.0, 0.0, 1.0].repeat(4)));
     rows.insert("bp".into(), bools(&bp));
     rows.insert("gt".into(), gt.iter().zip(&bp).map(|(&x, &on)| on.then_some(Value::F64(x))).collect());
@@ -81,7 +81,7 @@ fn a_defined_adjoint_replaces_the_synthesised_one() {
     );
     let module = normal(&text, Root::Run("main".into())).unwrap_or_else(|e| panic!("{e}"));
     let module = differentiate(module).unwrap_or_else(|e| panic!("{e}"));
-    let mut rows = Rows::new();
+    let mut rows = InputRows::new();
     rows.insert("x".into(), nums(&[3.0]));
     rows.insert("bp".into(), bools(&[true]));
     rows.insert("do".into(), nums(&[2.0]));
@@ -105,7 +105,7 @@ node main(x: num [], y: num [], bp: bool [], do: num [] when bp) -> (o, dx, dy)
 ";
     let module = normal(text, Root::Run("main".into())).unwrap_or_else(|e| panic!("{e}"));
     let module = differentiate(module).unwrap_or_else(|e| panic!("{e}"));
-    let mut rows = Rows::new();
+    let mut rows = InputRows::new();
     rows.insert("x".into(), nums(&[3.0, 3.0]));
     rows.insert("y".into(), nums(&[5.0, 5.0]));
     rows.insert("bp".into(), bools(&[true, false]));
@@ -220,7 +220,7 @@ node main(x: num [], bp: bool [], do: num [] when bp) -> (o)
     let module = differentiate(module).unwrap_or_else(|e| panic!("{e}"));
     let updates = |eq: &rml_ir::normal::Equation| matches!(eq.rhs, Rhs::ParamUpdate { .. });
     assert!(module.nodes.iter().any(|node| node.equations.iter().any(updates)));
-    let mut rows = Rows::new();
+    let mut rows = InputRows::new();
     rows.insert("x".into(), nums(&[3.0, 3.0, 3.0]));
     rows.insert("bp".into(), bools(&[true, true, true]));
     rows.insert("do".into(), nums(&[1.0, 1.0, 1.0]));
@@ -248,7 +248,7 @@ node main(x: num [], bp: bool [], do: num [], bp2: bool [], do2: num [], ddx: nu
 ";
     let module = normal(text, Root::Run("main".into())).unwrap_or_else(|e| panic!("{e}"));
     let module = differentiate(module).unwrap_or_else(|e| panic!("{e}"));
-    let mut rows = Rows::new();
+    let mut rows = InputRows::new();
     for (name, x) in [("x", 2.0), ("do", 1.0), ("do2", 0.0), ("ddx", 1.0)] {
         rows.insert(name.into(), nums(&[x]));
     }
@@ -271,7 +271,7 @@ fn a_literal_condition_is_present_with_the_outputs() {
         "node main(y: num []) -> (o, dy)\n  o, bpy, dy = diff_f(y, true, do);\n  do = 0.1 * o;\n",
         "node main(y: num []) -> (o, dy)\n  o, dy = gated(y, true fby true, do);\n  do = 0.1 * o;\n",
     ];
-    let mut rows = Rows::new();
+    let mut rows = InputRows::new();
     let y = [Some(1.0), Some(2.0), None, Some(4.0)];
     rows.insert("y".into(), y.iter().map(|y| y.map(Value::F64)).collect());
     for call in calls {

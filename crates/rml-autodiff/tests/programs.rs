@@ -10,7 +10,7 @@ use rml_ir::normal::{Callee, Differentiated, Init, Module, Node, NodeId, Rhs, Ru
 use rml_ir::op::{Binary, Op, Unary};
 use rml_ir::{DType, Type, Value};
 use rml_sim::Status;
-use rml_testkit::Random;
+use rml_testkit::Lcg;
 use rml_testkit::gradients::{normal, run};
 use support::{NodeBuilder, module};
 
@@ -30,7 +30,7 @@ const C: usize = 1;
 const N: usize = 2;
 
 struct Generator<'r> {
-    r: &'r mut Random,
+    r: &'r mut Lcg,
     b: NodeBuilder,
     vs: [Vec<Var>; 3],
     conds: [Var; 3],
@@ -130,7 +130,7 @@ impl Generator<'_> {
 }
 
 /// `node f(x, y, c, b) -> (o0, ..)`, with some outputs; the first one is on the base clock.
-fn random_node(r: &mut Random) -> Node {
+fn random_node(r: &mut Lcg) -> Node {
     let mut b = NodeBuilder::new("f");
     let (x, y) = (b.input("x", num()), b.input("y", num()));
     let (c, cond) = (b.input("c", boolean()), b.input("b", boolean()));
@@ -240,7 +240,7 @@ fn set_param(module: &mut Module, x: f64) {
     }
 }
 
-fn random_inputs(r: &mut Random, cycles: usize) -> Rows {
+fn random_inputs(r: &mut Lcg, cycles: usize) -> Rows {
     let base: Vec<bool> = (0..cycles).map(|_| r.chance(0.8)).collect();
     let mut rows = Rows::new();
     for name in ["x", "y"] {
@@ -285,7 +285,7 @@ fn reread(made: &ShownAdjoint, seeded: &Rows, table: &IndexMap<String, Vec<Statu
 }
 
 /// Compares all gradients of `module`'s root; `None` if the program itself is not productive.
-fn check(module: &Module, r: &mut Random, case: &str) -> Option<()> {
+fn check(module: &Module, r: &mut Lcg, case: &str) -> Option<()> {
     let cycles = 1 + r.below(6);
     let inputs = random_inputs(r, cycles);
     let root = &module.nodes[module.root];
@@ -371,7 +371,7 @@ fn check_many(count: usize, seed: u64, make: impl Fn(Node) -> Module) {
     while done < count {
         tried += 1;
         assert!(tried < 10 * count, "hardly any program is productive");
-        let mut r = Random(seed + 1000 * tried as u64);
+        let mut r = Lcg(seed + 1000 * tried as u64);
         let module = make(random_node(&mut r));
         done += usize::from(check(&module, &mut r, &format!("case {tried}")).is_some());
     }
@@ -391,7 +391,7 @@ fn random_programs_under_windows_agree_with_finite_differences() {
 }
 
 /// Checks the adjoint of an adjoint, by positions; its names are not checked here.
-fn check_second(first: &Module, r: &mut Random, case: &str) -> Option<()> {
+fn check_second(first: &Module, r: &mut Lcg, case: &str) -> Option<()> {
     let cycles = 1 + r.below(4);
     let root = &first.nodes[first.root];
     let name = |node: &Node, v: Var| node.vars[v].name.as_deref().expect("interfaces are named").to_owned();
@@ -466,7 +466,7 @@ fn check_second(first: &Module, r: &mut Random, case: &str) -> Option<()> {
 fn adjoints_of_adjoints_agree_with_finite_differences() {
     let mut done = 0;
     for tried in 0..200 {
-        let mut r = Random(77 + 1000 * tried);
+        let mut r = Lcg(77 + 1000 * tried);
         let f = random_node(&mut r);
         if f.outputs.len() > 1 || f.equations.iter().any(|eq| matches!(eq.rhs, Rhs::Param { .. })) {
             continue;

@@ -4,8 +4,8 @@
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use rml_testkit::Random;
-use rml_testkit::gradients::{Outcome, Program, outcome, shrunk};
+use rml_testkit::Lcg;
+use rml_testkit::gradients::{Comparison, LossProgram, outcome, shrunk};
 
 fn setting(name: &str, default: u64) -> u64 {
     std::env::var(name).ok().and_then(|v| v.parse().ok()).unwrap_or(default)
@@ -24,12 +24,12 @@ fn random_programs_agree_with_finite_differences() {
             if enough || failures.lock().map_or(true, |f| f.len() >= 3) {
                 return;
             }
-            let program = Program::random(&mut Random(seed));
+            let program = LossProgram::random(&mut Lcg(seed));
             match outcome(&program, seed) {
-                Outcome::Agrees => totals[0].fetch_add(1, Ordering::Relaxed),
-                Outcome::NotProductive => totals[1].fetch_add(1, Ordering::Relaxed),
-                Outcome::Kink => totals[2].fetch_add(1, Ordering::Relaxed),
-                Outcome::Wrong(why) => {
+                Comparison::Agrees => totals[0].fetch_add(1, Ordering::Relaxed),
+                Comparison::NotProductive => totals[1].fetch_add(1, Ordering::Relaxed),
+                Comparison::Kink => totals[2].fetch_add(1, Ordering::Relaxed),
+                Comparison::Wrong(why) => {
                     let text = shrunk(program, seed, why);
                     failures.lock().expect("no test thread fails").push(text);
                     continue;

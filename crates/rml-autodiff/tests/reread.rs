@@ -6,7 +6,7 @@ use rml_autodiff::{differentiate, differentiate_node};
 use rml_elab::Root;
 use rml_ir::{Data, Value, surface};
 use rml_sim::Status;
-use rml_testkit::Random;
+use rml_testkit::Lcg;
 use rml_testkit::gradients::{normal, run};
 use support::flat;
 use support::source::{FEATURES, PROGRAMS, checked_nodes, inputs};
@@ -37,7 +37,7 @@ fn printed_adjoints_mean_the_same() {
             .unwrap_or_else(|e| panic!("{node}: {e}\n{printed}"));
         let again = differentiate(again).unwrap_or_else(|e| panic!("{node}: {e}"));
         let cycles = 7;
-        let rows = inputs(&made.module, cycles, &mut Random(5));
+        let rows = inputs(&made.module, cycles, &mut Lcg(5));
         let (a, b) = (run(flat(&made.module), &rows, cycles), run(flat(&again), &rows, cycles));
         let root = &made.module.nodes[made.adjoint];
         for &o in &root.outputs {

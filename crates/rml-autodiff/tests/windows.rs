@@ -8,8 +8,8 @@ use rml_elab::Root;
 use rml_ir::normal::Module;
 use rml_ir::{Value, pass};
 use rml_sim::Status;
-use rml_testkit::Random;
-use rml_testkit::gradients::{Rows, normal_with, run};
+use rml_testkit::Lcg;
+use rml_testkit::gradients::{InputRows, normal_with, run};
 use support::check::{Case, RECORDER, check, wrapped};
 use support::source::inputs;
 
@@ -20,11 +20,11 @@ fn bools(row: &[bool]) -> Vec<Option<Value>> {
 }
 
 /// Runs the adjoint of `node` on its own inputs, some of which are given.
-fn trained(text: &str, node: &str, prelude: &'static str, given: &Rows, cycles: usize) -> Table {
+fn trained(text: &str, node: &str, prelude: &'static str, given: &InputRows, cycles: usize) -> Table {
     let module: Module =
         normal_with(text, Root::Diff(node.into()), prelude).unwrap_or_else(|e| panic!("{e}"));
     let module = wrapped(&module, true).unwrap_or_else(|e| panic!("{e}"));
-    let mut rows = inputs(&module, cycles, &mut Random(3));
+    let mut rows = inputs(&module, cycles, &mut Lcg(3));
     rows.extend(given.iter().map(|(name, row)| (name.clone(), row.clone())));
     let flat = pass::inline(&module).unwrap_or_else(|e| panic!("{e}"));
     let flat = pass::draw(pass::lower(flat, pass::Keep::All), 1).expect("memory for the draws");
@@ -47,9 +47,9 @@ node check_carried(x: num [2], end: bool []) -> (o: num [2])
 
 #[test]
 fn a_state_is_carried_over_windows_and_its_gradient_is_cut() {
-    let mut given = Rows::new();
+    let mut given = InputRows::new();
     given.insert("end".into(), bools(&[false, false, true, false, true, false, false, true]));
-    let mut r = Random(9);
+    let mut r = Lcg(9);
     let mut cell = || {
         let data = (0..2).map(|_| r.range(-1.0, 1.0)).collect();
         Some(Value::new(rml_ir::Shape::new(&[2]), rml_ir::Data::F64(data)))
@@ -103,7 +103,7 @@ node sampled(x: num [], c: bool [], end: bool []) -> (o: num [])
 ";
 
 /// The last values of the counters of the only parameter.
-fn counted(node: &str, given: &Rows) -> (i64, i64) {
+fn counted(node: &str, given: &InputRows) -> (i64, i64) {
     let table = trained(WINDOWS, node, COUNTER, given, 8);
     let last = |name: &str| {
         let (_, row) = table.iter().find(|(key, _)| key.ends_with(name)).expect("counted");
@@ -114,7 +114,7 @@ fn counted(node: &str, given: &Rows) -> (i64, i64) {
 
 #[test]
 fn an_optimiser_ticks_once_in_each_outermost_window_and_updates_where_a_gradient_came() {
-    let mut given = Rows::new();
+    let mut given = InputRows::new();
     given.insert("end".into(), bools(&[false, false, true, true, false, false, false, true]));
     given.insert("seq_end".into(), bools(&[true, false, true, false, true, false, true, false]));
     // No gradient comes in the second window.

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use rml_backend::{Executable, Failure, Function, Held, Kind, Outcome, Val};
+use rml_backend::{DefKind, Executable, Failure, Function, Held, Outcome, Val};
 use rml_base::{EntityId, IndexVec};
 use rml_ir::op::{Op, eval};
 use rml_ir::{Precision, Type, Value};
@@ -119,12 +119,12 @@ impl Interpreter {
         for (at, def) in function.values.iter_enumerated() {
             let failed = |e: TchError| Failure { at: Some(at), ..failure(&e) };
             match &def.kind {
-                Kind::Input => {}
-                Kind::Const(value) => {
+                DefKind::Input => {}
+                DefKind::Const(value) => {
                     let tensor = upload(value, device).map_err(failed)?;
                     constants[at] = Some((Shared::new(tensor), value.clone()));
                 }
-                Kind::Apply { op, args } => {
+                DefKind::Apply { op, args } => {
                     let types: Vec<&Type> = args.iter().map(|&x| &function.values[x].ty).collect();
                     let context =
                         Context { device, precision: function.precision, args: &types, ty: &def.ty };
@@ -240,17 +240,17 @@ fn is_small(function: &Function) -> bool {
     let elements = |x: Val| function.values[x].ty.shape.len();
     function.values.iter_enumerated().all(|(at, def)| {
         let work = match &def.kind {
-            Kind::Input | Kind::Const(_) => elements(at),
+            DefKind::Input | DefKind::Const(_) => elements(at),
             // For (m, k), (k, n) and (m, n), the square root of the product is m k n; for other contractions it is at
             // least the work.
-            Kind::Apply { op: Op::MatMul | Op::Einsum(_), args } => {
+            DefKind::Apply { op: Op::MatMul | Op::Einsum(_), args } => {
                 let all = args.iter().fold(elements(at) as f64, |all, x| all * elements(*x) as f64);
                 all.sqrt() as usize
             }
-            Kind::Apply { op: Op::Conv(_) | Op::ConvTranspose { .. } | Op::ConvKernel { .. }, args } => {
+            DefKind::Apply { op: Op::Conv(_) | Op::ConvTranspose { .. } | Op::ConvKernel { .. }, args } => {
                 args.iter().map(|x| elements(*x)).fold(elements(at), usize::saturating_mul)
             }
-            Kind::Apply { .. } => elements(at),
+            DefKind::Apply { .. } => elements(at),
         };
         work <= FOR_ONE_THREAD
     })
@@ -264,7 +264,7 @@ fn parts(function: &Function, inputs: &[bool]) -> IndexVec<Val, bool> {
         parts[Val::from_index(i)] = *part;
     }
     for (at, def) in function.values.iter_enumerated() {
-        let Kind::Apply { op, args } = &def.kind else { continue };
+        let DefKind::Apply { op, args } = &def.kind else { continue };
         let same = matches!(op, Op::Copy | Op::StopGradient);
         let moved = matches!(op, Op::Transpose { .. } | Op::Reshape { .. } | Op::Broadcast { .. });
         let summed = matches!(op, Op::SumTo { .. } | Op::Einsum(_));

@@ -2,17 +2,17 @@
 
 use std::fmt;
 
-use rml_backend::{Failure, Function, Kind};
+use rml_backend::{DefKind, Failure, Function};
 
 use crate::buffer;
 use crate::ffi::{Program, Tensor};
 use crate::programs::Programs;
-use rml_stablehlo::{Arg, Lowered, lower};
+use rml_stablehlo::{Arg, FunctionModule, lower};
 
 /// A function as a program of a device.
 pub(crate) struct Compiled {
     pub(crate) function: Function,
-    pub(crate) lowered: Lowered,
+    pub(crate) lowered: FunctionModule,
     /// The program; `None` if nothing remains to be computed.
     pub(crate) program: Option<Program>,
     /// For each parameter that is a constant, its tensor on the device.
@@ -31,7 +31,7 @@ impl Compiled {
         let needed = lowered.computed > 0 || lowered.tested;
         let program = if needed { Some(programs.compile(&lowered.text)?) } else { None };
         let constant = |arg: &Arg| match (arg, arg_kind(function, *arg)) {
-            (Arg::Constant(_), Kind::Const(value)) => buffer::upload(&programs.client, value).map(Some),
+            (Arg::Constant(_), DefKind::Const(value)) => buffer::upload(&programs.client, value).map(Some),
             _ => Ok(None),
         };
         let constants = lowered.args.iter().map(constant).collect::<Result<_, _>>()?;
@@ -39,7 +39,7 @@ impl Compiled {
     }
 }
 
-fn arg_kind(function: &Function, arg: Arg) -> &Kind {
+fn arg_kind(function: &Function, arg: Arg) -> &DefKind {
     let (Arg::Input(x) | Arg::Constant(x) | Arg::Drawn(x)) = arg;
     &function.values[x].kind
 }

@@ -11,7 +11,7 @@ use crate::compile::Compiled;
 use crate::device::Device;
 use crate::error::said;
 use crate::ffi::{Program, Tensor};
-use rml_stablehlo::{Arg, Output};
+use rml_stablehlo::{Arg, FunctionResult};
 
 /// A function that is ready to run.
 #[derive(Debug)]
@@ -98,9 +98,9 @@ impl Executable for Ready {
         let mut results = Vec::with_capacity(lowered.outputs.len());
         for (output, &x) in lowered.outputs.iter().zip(&function.results) {
             results.push(match output {
-                Output::Input(x) => args[x.index()].clone(),
-                Output::Known(value) => Held::Host(value.clone()),
-                Output::Computed(at) => {
+                FunctionResult::Input(x) => args[x.index()].clone(),
+                FunctionResult::Known(value) => Held::Host(value.clone()),
+                FunctionResult::Computed(at) => {
                     if let Some(buffer) = computed.get_mut(*at).and_then(Option::take) {
                         let made =
                             Stored::on_device(function.values[x].ty.clone(), function.precision, buffer);

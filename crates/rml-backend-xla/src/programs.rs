@@ -7,7 +7,7 @@ use std::time::Instant;
 use rml_backend::{Compiled, Failure};
 use rml_base::codes::backend::BACKEND_MEMORY;
 use rml_base::memory::size;
-use rml_files::Kept;
+use rml_files::FileCache;
 
 use crate::error::said;
 use crate::ffi::{Client, Program};
@@ -19,7 +19,7 @@ const MOST: usize = 256;
 pub(crate) struct Programs {
     pub(crate) client: Arc<Client>,
     /// The folder of compiled programs, and the prefix of the keys of this device.
-    kept: Option<(Kept, Vec<u8>)>,
+    kept: Option<(FileCache, Vec<u8>)>,
     done: Mutex<Compiled>,
 }
 
@@ -30,7 +30,7 @@ impl Programs {
         let kept = folder.and_then(|folder| match client.platform() {
             Ok(platform) => {
                 let head = format!("{settings}\n{}\n", platform.len());
-                Some((Kept::new(folder, MOST), [head.as_bytes(), &platform[..]].concat()))
+                Some((FileCache::new(folder, MOST), [head.as_bytes(), &platform[..]].concat()))
             }
             Err(why) => {
                 done.unkept = Some(said(&why).message);

@@ -12,12 +12,12 @@ use crate::device::Device;
 use crate::error::said;
 use crate::executable::{Passed, pass, present};
 use crate::ffi::{Program, Tensor};
-use rml_stablehlo::{Given, Module, lower_routine};
+use rml_stablehlo::{RoutineModule, RoutineResult, lower_routine};
 
 /// A routine that is ready to run.
 struct Ready {
     device: Arc<Device>,
-    module: Module,
+    module: RoutineModule,
     program: Arc<Program>,
     results: Vec<Type>,
     precision: Precision,
@@ -60,9 +60,9 @@ impl Executable for Ready {
         let mut results = Vec::with_capacity(self.results.len());
         for (output, ty) in module.outputs.iter().zip(&self.results) {
             results.push(match output {
-                Given::Input(i) => args[*i].clone(),
-                Given::Empty => Held::Host(Value::zeros(ty, self.precision)),
-                Given::Computed(at) => {
+                RoutineResult::Input(i) => args[*i].clone(),
+                RoutineResult::Empty => Held::Host(Value::zeros(ty, self.precision)),
+                RoutineResult::Computed(at) => {
                     if let Some(buffer) = computed.get_mut(*at).and_then(Option::take) {
                         let made = Stored::on_device(ty.clone(), self.precision, buffer);
                         stored[*at] = Some(Held::Device(Arc::new(made)));

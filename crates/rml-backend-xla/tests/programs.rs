@@ -5,7 +5,7 @@ use std::sync::{Arc, OnceLock};
 
 use rml_backend::plugin::host::Library;
 use rml_backend::{Backend, Compiled, Held, Options, Outcome, routine};
-use rml_files::Kept;
+use rml_files::FileCache;
 use rml_ir::{Data, Shape, Value};
 
 /// Opens the library that cargo built beside this test.
@@ -111,7 +111,7 @@ fn a_file_that_is_no_program_is_replaced() {
     // The key follows a mark, a hash and its length.
     let length = usize::try_from(u64::from_le_bytes(whole[24..32].try_into().unwrap())).unwrap();
     let key = &whole[32..32 + length];
-    let of_another_kind = || Kept::new(folder.path(), 9).put(key, b"no program").unwrap();
+    let of_another_kind = || FileCache::new(folder.path(), 9).put(key, b"no program").unwrap();
     let mut damaged = whole.clone();
     *damaged.last_mut().unwrap() ^= 1;
     let replace: [&dyn Fn(); 4] = [

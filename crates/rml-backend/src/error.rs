@@ -6,7 +6,7 @@ use rml_base::codes::run::MEMORY_LIMIT;
 use rml_base::memory::Shortage;
 use rml_base::{Code, Diagnostic, EntityId};
 
-use crate::function::{Function, Kind, Val};
+use crate::function::{DefKind, Function, Val};
 
 /// A failure of a backend, in the terms of the contract; it becomes a diagnostic once the function is known.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -66,8 +66,8 @@ impl Failure {
         let d = self.diagnostic();
         match place {
             Some(def) => match &def.kind {
-                Kind::Apply { op, .. } => d.label(def.span, format!("`{op}`, of type {}", def.ty)),
-                Kind::Input | Kind::Const(_) => d.label(def.span, "this value"),
+                DefKind::Apply { op, .. } => d.label(def.span, format!("`{op}`, of type {}", def.ty)),
+                DefKind::Input | DefKind::Const(_) => d.label(def.span, "this value"),
             },
             None => d.note(format!("in function {}", function.name)),
         }

@@ -19,7 +19,7 @@ entity_id!(
 
 /// The definition of a value.
 #[derive(Clone, Debug)]
-pub enum Kind {
+pub enum DefKind {
     /// An argument of the call.
     Input,
     /// A constant.
@@ -37,7 +37,7 @@ pub enum Kind {
 #[derive(Clone, Debug)]
 pub struct Def {
     /// The definition.
-    pub kind: Kind,
+    pub kind: DefKind,
     /// The type; numbers have the function's precision.
     pub ty: Type,
     /// The place in the source, for messages.
@@ -65,13 +65,13 @@ impl Function {
 
     /// Appends an input; all inputs come before other values (B1).
     pub fn input(&mut self, ty: Type, span: Span) -> Val {
-        self.values.push(Def { kind: Kind::Input, ty, span })
+        self.values.push(Def { kind: DefKind::Input, ty, span })
     }
 
     /// Appends a constant whose numbers are rounded to the function's precision.
     pub fn constant(&mut self, value: &Value, span: Span) -> Val {
         let value = value.to_precision(self.precision);
-        self.values.push(Def { ty: value.ty(), kind: Kind::Const(value), span })
+        self.values.push(Def { ty: value.ty(), kind: DefKind::Const(value), span })
     }
 
     /// Appends an operator.
@@ -81,21 +81,21 @@ impl Function {
     pub fn apply(&mut self, op: Op, args: Vec<Val>, span: Span) -> Result<Val, TypeError> {
         let types: Vec<Type> = args.iter().map(|&x| self.values[x].ty.clone()).collect();
         let ty = result_type(&op, &types)?;
-        Ok(self.values.push(Def { kind: Kind::Apply { op, args }, ty, span }))
+        Ok(self.values.push(Def { kind: DefKind::Apply { op, args }, ty, span }))
     }
 
     /// The inputs, in order.
     pub fn inputs(&self) -> impl Iterator<Item = (Val, &Def)> {
-        self.values.iter_enumerated().take_while(|(_, d)| matches!(d.kind, Kind::Input))
+        self.values.iter_enumerated().take_while(|(_, d)| matches!(d.kind, DefKind::Input))
     }
 
     /// Whether some operator of the function may have no result for operands of the right types, because an integer
     /// does not fit or a position is outside its axis.
     pub fn may_stop(&self) -> bool {
         self.values.iter().any(|def| match &def.kind {
-            Kind::Apply { op: Op::Gather { .. } | Op::Pick | Op::ScatterAdd { .. }, .. } => true,
-            Kind::Apply { .. } => def.ty.dtype == DType::Int,
-            Kind::Input | Kind::Const(_) => false,
+            DefKind::Apply { op: Op::Gather { .. } | Op::Pick | Op::ScatterAdd { .. }, .. } => true,
+            DefKind::Apply { .. } => def.ty.dtype == DType::Int,
+            DefKind::Input | DefKind::Const(_) => false,
         })
     }
 
@@ -104,7 +104,7 @@ impl Function {
     pub fn last_uses(&self) -> IndexVec<Val, Option<Val>> {
         let mut last: IndexVec<Val, Option<Val>> = self.values.ids().map(Some).collect();
         for (user, def) in self.values.iter_enumerated() {
-            if let Kind::Apply { args, .. } = &def.kind {
+            if let DefKind::Apply { args, .. } = &def.kind {
                 args.iter().for_each(|&x| last[x] = Some(user));
             }
         }

@@ -30,7 +30,7 @@ mod verify;
 pub use contract::{About, Backend, Buffer, Compiled, Executable, Held, Options, Outcome};
 pub use device::Device;
 pub use error::Failure;
-pub use function::{Def, Function, Kind, Val};
+pub use function::{Def, DefKind, Function, Val};
 pub use prepared::{Prepared, RunError};
 pub use routine::Routine;
 pub use text::{parse, print};

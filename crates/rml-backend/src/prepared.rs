@@ -7,8 +7,8 @@ use rml_ir::Value;
 
 use crate::contract::{Backend, Executable, Held, Outcome};
 use crate::error::Failure;
-use crate::function::{Function, Kind, Val};
-use crate::reference::{Stop, evaluate};
+use crate::function::{DefKind, Function, Val};
+use crate::reference::{NoResult, evaluate};
 
 /// A function and the executable that a backend made of it.
 #[derive(Debug)]
@@ -33,7 +33,7 @@ impl Need {
     fn of(function: &Function) -> Self {
         let bytes = |v: Val| function.values[v].ty.bytes(function.precision);
         let computed =
-            function.values.iter_enumerated().filter(|(_, d)| matches!(d.kind, Kind::Apply { .. }));
+            function.values.iter_enumerated().filter(|(_, d)| matches!(d.kind, DefKind::Apply { .. }));
         let at = computed.map(|(v, _)| v).max_by_key(|&v| bytes(v));
         let results = function.results.iter().fold(0_u64, |n, &r| n.saturating_add(bytes(r)));
         Self { largest: at.map_or(0, bytes), at, results }
@@ -49,7 +49,7 @@ impl Need {
 #[derive(Debug)]
 pub enum RunError {
     /// An operator has no result for these operands.
-    Stop(Stop),
+    Stop(NoResult),
     /// The backend failed.
     Failed(Box<Diagnostic>),
 }

@@ -10,7 +10,7 @@ use rml_ir::{Precision, Type, Value};
 
 use crate::contract::{About, Backend, Buffer, Executable, Held, Options, Outcome};
 use crate::error::Failure;
-use crate::function::{Function, Kind, Val};
+use crate::function::{DefKind, Function, Val};
 
 /// The reference as a backend, which computes every function.
 #[derive(Clone, Copy, Debug)]
@@ -60,7 +60,7 @@ impl Executable for Ready {
         let args = args.iter().map(Held::to_host).collect::<Result<Vec<Value>, _>>()?;
         match self.interpreter.run(&self.function, &args) {
             Ok(values) => Ok(Outcome::Done(values.into_iter().map(Held::Host).collect())),
-            Err(Stop { at, error: EvalError::Memory(shortage) }) => {
+            Err(NoResult { at, error: EvalError::Memory(shortage) }) => {
                 Err(Failure::shortage(Some(at), shortage))
             }
             // The same evaluation in the contract finds the operator without a result again and reports it.
@@ -96,7 +96,7 @@ impl Buffer for Kept {
 
 /// An operator without a result.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Stop {
+pub struct NoResult {
     /// The operator's value.
     pub at: Val,
     /// The reason.
@@ -110,7 +110,7 @@ pub struct Stop {
 ///
 /// # Panics
 /// The function does not satisfy B1 to B3, or the arguments do not have the types of its inputs.
-pub fn evaluate(function: &Function, args: &[Value]) -> Result<Vec<Value>, Stop> {
+pub fn evaluate(function: &Function, args: &[Value]) -> Result<Vec<Value>, NoResult> {
     Interpreter::new(function).run(function, args)
 }
 
@@ -140,20 +140,20 @@ impl Interpreter {
     ///
     /// # Panics
     /// The same as for [`evaluate`].
-    pub fn run(&self, function: &Function, args: &[Value]) -> Result<Vec<Value>, Stop> {
+    pub fn run(&self, function: &Function, args: &[Value]) -> Result<Vec<Value>, NoResult> {
         let mut values: IndexVec<Val, Option<Value>> = IndexVec::filled(None, function.values.len());
         for (at, def) in function.values.iter_enumerated() {
             let value = match &def.kind {
-                Kind::Input => args[at.index()].clone(),
-                Kind::Const(value) => value.clone(),
-                Kind::Apply { op, args } => {
+                DefKind::Input => args[at.index()].clone(),
+                DefKind::Const(value) => value.clone(),
+                DefKind::Apply { op, args } => {
                     let operands: Vec<&Value> = args
                         .iter()
                         .map(|&x| values[x].as_ref().expect("B1: operands stand before"))
                         .collect();
                     match eval(op, &operands, function.precision) {
                         Ok(value) => value,
-                        Err(error) => return Err(Stop { at, error }),
+                        Err(error) => return Err(NoResult { at, error }),
                     }
                 }
             };

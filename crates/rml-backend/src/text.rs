@@ -13,9 +13,9 @@
 use std::fmt::{self, Write};
 
 use rml_base::EntityId;
-use rml_ir::text::{Commas, Cursor, Read, ValueText};
+use rml_ir::text::{Commas, Cursor, ReadResult, ValueText};
 
-use crate::function::{Def, Function, Kind, Val};
+use crate::function::{Def, DefKind, Function, Val};
 
 /// The function as text.
 pub fn print(function: &Function) -> String {
@@ -29,9 +29,9 @@ fn write_function(out: &mut String, function: &Function) -> fmt::Result {
     writeln!(out, "function {} {:?}", function.precision, function.name)?;
     for (x, def) in function.values.iter_enumerated() {
         match &def.kind {
-            Kind::Input => writeln!(out, "{x} input {}", def.ty)?,
-            Kind::Const(value) => writeln!(out, "{x} const {} = {}", def.ty, ValueText(value))?,
-            Kind::Apply { op, args } => writeln!(out, "{x} {} = {op} ({})", def.ty, Commas(args))?,
+            DefKind::Input => writeln!(out, "{x} input {}", def.ty)?,
+            DefKind::Const(value) => writeln!(out, "{x} const {} = {}", def.ty, ValueText(value))?,
+            DefKind::Apply { op, args } => writeln!(out, "{x} {} = {op} ({})", def.ty, Commas(args))?,
         }
     }
     for result in &function.results {
@@ -58,7 +58,7 @@ pub fn parse(text: &str) -> Result<Function, String> {
     Ok(function)
 }
 
-fn line(c: &mut Cursor<'_>, function: &mut Function) -> Read<()> {
+fn line(c: &mut Cursor<'_>, function: &mut Function) -> ReadResult<()> {
     if c.eat("result") {
         function.results.push(c.id("x")?);
     } else {
@@ -69,16 +69,16 @@ fn line(c: &mut Cursor<'_>, function: &mut Function) -> Read<()> {
     Ok(())
 }
 
-fn def(c: &mut Cursor<'_>, function: &Function) -> Read<Def> {
+fn def(c: &mut Cursor<'_>, function: &Function) -> ReadResult<Def> {
     let span = Function::nowhere();
     if c.eat("input") {
-        return Ok(Def { kind: Kind::Input, ty: c.ty()?, span });
+        return Ok(Def { kind: DefKind::Input, ty: c.ty()?, span });
     }
     if c.eat("const") {
         let ty = c.ty()?;
         c.expect("=")?;
         let value = c.value(&ty, function.precision)?;
-        return Ok(Def { kind: Kind::Const(value), ty, span });
+        return Ok(Def { kind: DefKind::Const(value), ty, span });
     }
     let ty = c.ty()?;
     c.expect("=")?;
@@ -87,7 +87,7 @@ fn def(c: &mut Cursor<'_>, function: &Function) -> Read<Def> {
         let error = c.error("a value defined above");
         c.id::<Val>("x").and_then(|x| if x.index() < function.values.len() { Ok(x) } else { Err(error) })
     })?;
-    Ok(Def { kind: Kind::Apply { op, args }, ty, span })
+    Ok(Def { kind: DefKind::Apply { op, args }, ty, span })
 }
 
 #[cfg(test)]

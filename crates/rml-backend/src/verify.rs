@@ -4,7 +4,7 @@ use rml_base::EntityId;
 use rml_ir::Type;
 use rml_ir::op::result_type;
 
-use crate::function::{Function, Kind};
+use crate::function::{DefKind, Function};
 
 /// Checks B1 to B3.
 ///
@@ -15,12 +15,14 @@ pub fn verify(function: &Function) -> Result<(), Vec<String>> {
     let inputs = function.inputs().count();
     for (x, def) in function.values.iter_enumerated() {
         match &def.kind {
-            Kind::Input if x.index() < inputs => {}
-            Kind::Input => found.push(format!("B1: the input {x} stands after other values")),
-            Kind::Const(value)
+            DefKind::Input if x.index() < inputs => {}
+            DefKind::Input => found.push(format!("B1: the input {x} stands after other values")),
+            DefKind::Const(value)
                 if value.ty() == def.ty && value.to_precision(function.precision).same(value) => {}
-            Kind::Const(value) => found.push(format!("B2: the constant {x} of {} is {}", def.ty, value.ty())),
-            Kind::Apply { op, args } => match args.iter().find(|a| a.index() >= x.index()) {
+            DefKind::Const(value) => {
+                found.push(format!("B2: the constant {x} of {} is {}", def.ty, value.ty()))
+            }
+            DefKind::Apply { op, args } => match args.iter().find(|a| a.index() >= x.index()) {
                 Some(late) => found.push(format!("B1: {x} uses {late}, which does not stand before it")),
                 None => {
                     let types: Vec<Type> = args.iter().map(|&a| function.values[a].ty.clone()).collect();

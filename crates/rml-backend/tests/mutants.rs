@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use rml_backend::suite::{checks, table};
-use rml_backend::{About, Backend, Buffer, Executable, Failure, Function, Held, Kind, Options, Outcome};
+use rml_backend::{About, Backend, Buffer, DefKind, Executable, Failure, Function, Held, Options, Outcome};
 use rml_backend_cpu::Cpu;
 use rml_ir::op::{Op, Unary};
 use rml_ir::{Data, Value};
@@ -42,7 +42,7 @@ impl Backend for Mutant {
         }
         let mut asked = function.clone();
         for def in asked.values.iter_mut() {
-            if let Kind::Apply { op, .. } = &mut def.kind
+            if let DefKind::Apply { op, .. } = &mut def.kind
                 && (self.1, &*op) == (Fault::Confused, &Op::Unary(Unary::Tanh))
             {
                 *op = Op::Unary(Unary::Sin);

@@ -2,10 +2,10 @@
 
 use rml_ir::op::Op;
 use rml_ir::{DType, Positions, Shape};
-use rml_nest::{Access, Call, Source, Variant, dense};
+use rml_nest::{Access, Call, Variant, Variants, dense};
 
 use crate::function::Function;
-use crate::loops::{Base, Elements, Place};
+use crate::loops::{Base, LoadElements, Place};
 use crate::operand::Operand;
 use crate::tensor;
 use crate::want::{Want, fits, wants};
@@ -34,15 +34,15 @@ impl Function<'_> {
     }
 
     /// Copies the start values of a chain to its result, unless they are stored there already.
-    fn start(&mut self, source: &Source, shape: &Shape, at: Positions, to: &Base) {
+    fn start(&mut self, source: &Variants, shape: &Shape, at: Positions, to: &Base) {
         let mut source = source.clone();
         let place = self.chosen(&mut source, at);
-        let is_there = |variant: &Variant, elements: &Elements| {
+        let is_there = |variant: &Variant, elements: &LoadElements| {
             variant.access.offset == 0
                 && variant.access.strides == dense(shape.dims())
-                && *elements == Elements::At(to.clone())
+                && *elements == LoadElements::At(to.clone())
         };
-        let all: Vec<(&Variant, &(String, Elements))> = source.iter().zip(&place).collect();
+        let all: Vec<(&Variant, &(String, LoadElements))> = source.iter().zip(&place).collect();
         if !all.iter().any(|(variant, (_, elements))| is_there(variant, elements)) {
             return self.copy_source(&source, shape, at, to);
         }
@@ -54,10 +54,10 @@ impl Function<'_> {
     /// Copies the elements that the variants of a load read, except for the variants that are marked in `there`.
     pub(crate) fn unless_there(
         &mut self,
-        source: &Source,
+        source: &Variants,
         place: &Place,
         there: &[bool],
-        copy: &dyn Fn(&mut Self, Source),
+        copy: &dyn Fn(&mut Self, Variants),
     ) {
         let mut before: Vec<String> = Vec::new();
         for ((variant, (cond, _)), is_there) in source.iter().zip(place).zip(there) {
@@ -93,11 +93,11 @@ impl Function<'_> {
             self.pointer(&name, false, &mut source, &mut place);
         }
         match &place[..] {
-            [(_, Elements::Same(text))] => return Operand::alike(text.clone(), dtype, shape),
-            [(_, Elements::At(base))] if base.is_variable => {
+            [(_, LoadElements::Same(text))] => return Operand::alike(text.clone(), dtype, shape),
+            [(_, LoadElements::At(base))] if base.is_variable => {
                 return Operand::alike(base.name.clone(), dtype, shape);
             }
-            [(_, Elements::At(base))]
+            [(_, LoadElements::At(base))]
                 if base.around.is_none() && (is_fit || self.is_copy_vain(&source[0].access, want)) =>
             {
                 let access = &source[0].access;

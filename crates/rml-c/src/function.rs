@@ -7,7 +7,7 @@ use rml_nest::{Access, Guard, Home, Slot, Write};
 use rml_plan::Reg;
 
 use crate::lines::Lines;
-use crate::loops::{Base, Elements};
+use crate::loops::{Base, LoadElements};
 use crate::operand::c_type;
 use crate::scope::{ONCE, Scope, Ticks, alike};
 use crate::store::{DTYPES, array_name};
@@ -135,11 +135,11 @@ impl<'a> Function<'a> {
     }
 
     /// The elements of a slot at the current tick.
-    pub(crate) fn elements(&self, access: &Access) -> Elements {
+    pub(crate) fn elements(&self, access: &Access) -> LoadElements {
         if matches!(self.scope.program.slots[access.slot].home, Home::Register { .. })
             && let Some((base, _)) = self.before.get(&self.scope.reg(access.slot))
         {
-            return Elements::At(base.clone());
+            return LoadElements::At(base.clone());
         }
         self.scope.elements(access, self.ticks)
     }
@@ -151,9 +151,9 @@ impl<'a> Function<'a> {
 
     pub(crate) fn truth(&self, cond: &Access) -> String {
         match self.elements(cond) {
-            Elements::Same(text) => text,
-            Elements::At(base) => base.at(&cond.offset.to_string()),
-            Elements::Counted => unreachable!("a condition is a truth value"),
+            LoadElements::Same(text) => text,
+            LoadElements::At(base) => base.at(&cond.offset.to_string()),
+            LoadElements::Counted => unreachable!("a condition is a truth value"),
         }
     }
 
@@ -221,23 +221,23 @@ impl<'a> Function<'a> {
     /// Stores a constant value; if its elements differ, they are in a table of this name.
     pub(crate) fn fill(&mut self, to: &Base, value: &Value, table: &str) {
         let from = match alike(value) {
-            Some(text) => Elements::Same(text),
-            None => Elements::At(Base::array(table)),
+            Some(text) => LoadElements::Same(text),
+            None => LoadElements::At(Base::array(table)),
         };
         self.copy(&from, to, value.shape().len());
     }
 
     /// Copies consecutive elements.
-    pub(crate) fn copy(&mut self, from: &Elements, to: &Base, n: usize) {
+    pub(crate) fn copy(&mut self, from: &LoadElements, to: &Base, n: usize) {
         if n == 0 {
             return;
         }
         let looped = self.lines.over("i", n);
         let i = if looped { "i" } else { "0" };
         let value = match from {
-            Elements::Same(text) => text.clone(),
-            Elements::Counted => format!("(int64_t){i}"),
-            Elements::At(base) => base.at(i),
+            LoadElements::Same(text) => text.clone(),
+            LoadElements::Counted => format!("(int64_t){i}"),
+            LoadElements::At(base) => base.at(i),
         };
         self.lines.line(format!("{} = {value};", to.at(i)));
         if looped {

@@ -1,7 +1,7 @@
 //! The header file.
 
 use rml_ir::{Positions, Type};
-use rml_plan::{Ends, Kind, Output, Reg};
+use rml_plan::{Ends, Lifetime, Output, Reg};
 
 use crate::lines::Lines;
 use crate::operand::c_type;
@@ -106,7 +106,7 @@ fn ring_fields(
     (state, work): (&mut Vec<String>, &mut Vec<String>),
 ) {
     let (name, register) = (&scope.registers[id].name, &scope.plan.registers[id]);
-    let of = if let Kind::State { key, .. } = &register.kind { key } else { name.as_str() };
+    let of = if let Lifetime::State { key, .. } = &register.kind { key } else { name.as_str() };
     let ty = c_type(register.ty.dtype, scope.plan.precision);
     let shape = &register.ty.shape;
     state.push(format!("    {ty} {name}[{}]; /* {of}: {shape}, from the position below on */", ring.room));
@@ -127,7 +127,7 @@ fn structs(scope: &Scope<'_>, arrays: &Arrays, lines: &mut Lines) {
             continue;
         }
         let add = |to: &mut Vec<String>, name: &str| {
-            let of = if let Kind::State { key, .. } = &register.kind { key } else { name };
+            let of = if let Lifetime::State { key, .. } = &register.kind { key } else { name };
             to.push(field(name, of, &register.ty));
             if r.flagged {
                 to.push(format!("    bool {name}_set;"));

@@ -8,31 +8,33 @@ use std::collections::BTreeSet;
 use rml_base::IndexVec;
 use rml_ir::Value;
 use rml_nest::rooms::{Room, Uses, parted, write_reads};
-use rml_nest::{Access, Ends, Home, Node, Order, Positions, Program, Slot, Stage, Test, Tick, Work};
+use rml_nest::{
+    Access, Ends, Home, NestNode, NestProgram, NestStage, Order, Positions, Slot, Test, Tick, Work,
+};
 
 /// The most elements that the stages of one function fill in a program of one tick; a single stage may fill more.
 const LARGE: usize = 32;
 
 /// The nodes for C: none of them runs over all ticks at once.
-pub(crate) fn nodes(program: &Program, cycles: usize) -> Vec<Node> {
+pub(crate) fn nodes(program: &NestProgram, cycles: usize) -> Vec<NestNode> {
     let searches = matches!(program.ends, Ends::Found { .. });
     let mut all = program.nodes.iter().cloned();
     let first = if searches { all.next() } else { None };
-    let rest: Vec<Node> =
+    let rest: Vec<NestNode> =
         late(program, all.collect()).into_iter().flat_map(|node| parted(node, Order::Forward)).collect();
     let rest =
         if cycles > 1 { rest } else { rest.into_iter().flat_map(|node| small(program, node)).collect() };
     first.into_iter().chain(rest).collect()
 }
 
-fn forward(stages: Vec<Stage>) -> Node {
-    Node { order: Order::Forward, by: Vec::new(), stages, writes: Vec::new() }
+fn forward(stages: Vec<NestStage>) -> NestNode {
+    NestNode { order: Order::Forward, by: Vec::new(), stages, writes: Vec::new() }
 }
 
 /// Moves a stage over all ticks directly before its first reader, if its values take more memory than the operands that
 /// have to be kept for it.
-fn late(program: &Program, nodes: Vec<Node>) -> Vec<Node> {
-    let mut units: Vec<Node> = Vec::new();
+fn late(program: &NestProgram, nodes: Vec<NestNode>) -> Vec<NestNode> {
+    let mut units: Vec<NestNode> = Vec::new();
     for node in nodes {
         match node.order {
             Order::Over => units.extend(node.stages.into_iter().map(over)),
@@ -43,9 +45,9 @@ fn late(program: &Program, nodes: Vec<Node>) -> Vec<Node> {
         if units[i].order != Order::Over || units[i].stages.iter().any(|stage| stage.may_fail) {
             continue;
         }
-        let filled: Vec<Slot> = units[i].stages.iter().flat_map(Stage::fills).collect();
+        let filled: Vec<Slot> = units[i].stages.iter().flat_map(NestStage::fills).collect();
         let reads =
-            |node: &Node, slots: &[Slot]| of_node(node).iter().any(|access| slots.contains(&access.slot));
+            |node: &NestNode, slots: &[Slot]| of_node(node).iter().any(|access| slots.contains(&access.slot));
         let Some(reader) = (i + 1..units.len()).find(|k| reads(&units[*k], &filled)) else { continue };
         let size = |slot: &Slot| program.slots[*slot].ty.shape.len();
         let is_held = |slot: &Slot| {
@@ -59,7 +61,7 @@ fn late(program: &Program, nodes: Vec<Node>) -> Vec<Node> {
             units.insert(reader - 1, unit);
         }
     }
-    let mut nodes: Vec<Node> = Vec::new();
+    let mut nodes: Vec<NestNode> = Vec::new();
     for unit in units {
         match nodes.last_mut() {
             Some(last) if unit.order == Order::Over && last.order == Order::Over => {
@@ -72,18 +74,18 @@ fn late(program: &Program, nodes: Vec<Node>) -> Vec<Node> {
 }
 
 /// Everything that a node reads.
-fn of_node(node: &Node) -> Vec<Access> {
-    let stages = node.stages.iter().flat_map(Stage::reads).map(|(_, access)| access);
+fn of_node(node: &NestNode) -> Vec<Access> {
+    let stages = node.stages.iter().flat_map(NestStage::reads).map(|(_, access)| access);
     stages.chain(node.writes.iter().flat_map(write_reads)).chain(node.by.iter().cloned()).collect()
 }
 
-fn over(stage: Stage) -> Node {
-    Node { order: Order::Over, ..forward(vec![stage]) }
+fn over(stage: NestStage) -> NestNode {
+    NestNode { order: Order::Over, ..forward(vec![stage]) }
 }
 
 /// Splits a node of a program of one tick into several nodes: values used within one of them can share memory with
 /// those of the next.
-fn small(program: &Program, node: Node) -> Vec<Node> {
+fn small(program: &NestProgram, node: NestNode) -> Vec<NestNode> {
     let (mut nodes, mut last, mut filled) = (Vec::new(), forward(Vec::new()), 0);
     for stage in node.stages {
         let own = stage.fills().map(|slot| program.slots[slot].ty.shape.len()).sum::<usize>();
@@ -118,7 +120,7 @@ pub(crate) struct Layout {
 impl Layout {
     /// The layout of a program that runs at most `cycles` ticks per call. `starts` are the values of registers while
     /// they are not set, if constant.
-    pub(crate) fn new(program: &Program, cycles: usize, starts: &[Option<Value>]) -> Layout {
+    pub(crate) fn new(program: &NestProgram, cycles: usize, starts: &[Option<Value>]) -> Layout {
         let (uses, firsts) = (Uses::of(program), rml_nest::rooms::firsts(program, starts));
         let called = called(program);
         let writes = program.nodes.iter().flat_map(|node| &node.writes);
@@ -146,13 +148,18 @@ impl Layout {
 }
 
 /// Slots that calls fill, which need memory even if nothing reads them.
-fn called(program: &Program) -> BTreeSet<Slot> {
+fn called(program: &NestProgram) -> BTreeSet<Slot> {
     let stages = program.nodes.iter().flat_map(|node| &node.stages);
-    let out = |stage: &Stage| if let Work::Call(call) = &stage.work { Some(call.out) } else { None };
+    let out = |stage: &NestStage| if let Work::Call(call) = &stage.work { Some(call.out) } else { None };
     stages.filter_map(out).collect()
 }
 
-fn steady(program: &Program, uses: &Uses, in_turn: &BTreeSet<Slot>, cycles: usize) -> IndexVec<Slot, bool> {
+fn steady(
+    program: &NestProgram,
+    uses: &Uses,
+    in_turn: &BTreeSet<Slot>,
+    cycles: usize,
+) -> IndexVec<Slot, bool> {
     let mut steady = IndexVec::filled(false, program.slots.len());
     if cycles == 1 {
         return steady;
@@ -186,7 +193,7 @@ fn steady(program: &Program, uses: &Uses, in_turn: &BTreeSet<Slot>, cycles: usiz
 }
 
 /// Whether a tick is the first or the last one of a window, and this is known before the ticks run.
-fn is_edge(program: &Program, tick: Tick) -> bool {
+fn is_edge(program: &NestProgram, tick: Tick) -> bool {
     match tick {
         Tick::First => true,
         Tick::Last => program.ahead == 0,

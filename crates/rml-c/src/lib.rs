@@ -12,7 +12,7 @@
 use std::sync::Arc;
 
 use rml_ir::Value;
-use rml_plan::{Kind, Plan};
+use rml_plan::{Lifetime, Plan};
 
 mod call;
 mod checkpoint;
@@ -154,7 +154,7 @@ fn renamed(scope: &scope::Scope<'_>) -> Vec<(String, String)> {
 /// The keys of the states of a plan.
 pub fn states(plan: &Plan) -> impl Iterator<Item = &Arc<str>> {
     plan.registers.iter().filter_map(|register| match &register.kind {
-        Kind::State { key, .. } => Some(key),
-        Kind::Local | Kind::Hidden => None,
+        Lifetime::State { key, .. } => Some(key),
+        Lifetime::Local | Lifetime::Hidden => None,
     })
 }

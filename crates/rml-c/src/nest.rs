@@ -3,21 +3,21 @@
 use rml_base::{EntityId, IndexVec};
 use rml_ir::{DType, Positions, Shape};
 use rml_nest::{
-    Access, Def, Dim, Fold, Home, Nest, Slot, Source, Stage, Test, Tick, Val, Variant, Work, dense,
+    Access, Def, Dim, Fold, Home, Nest, NestStage, Slot, Test, Tick, Val, Variant, Variants, Work, dense,
 };
 
 use crate::Scalars;
 use crate::function::{Function, num};
 use crate::header::comment;
 use crate::lines::Lines;
-use crate::loops::{Base, Dialect, Elements, Form, Loops, Place, turn, turnable};
+use crate::loops::{Base, CDialect, LoadElements, LoopForm, Loops, Place, turn, turnable};
 use crate::scope::ONCE;
 
 /// The number of values from which loops count as long.
 const LONG: usize = 16;
 
 /// Loops in C99, with arrays in the memory of the function that they are part of.
-impl Dialect for Function<'_> {
+impl CDialect for Function<'_> {
     fn scalars(&self) -> &Scalars {
         &self.scope.scalars
     }
@@ -56,7 +56,7 @@ impl Dialect for Function<'_> {
 
 impl Function<'_> {
     /// Executes a stage at a tick, under its conditions.
-    pub(crate) fn stage(&mut self, stage: &Stage) {
+    pub(crate) fn stage(&mut self, stage: &NestStage) {
         self.move_rings(stage);
         if self.scope.is_moved(stage) {
             return;
@@ -101,7 +101,7 @@ impl Function<'_> {
     }
 
     /// A comment with the names that a stage computes.
-    fn says(&mut self, stage: &Stage) {
+    fn says(&mut self, stage: &NestStage) {
         let named = |slot: Slot| self.scope.user_name(slot);
         let names: Vec<&str> = stage.fills().filter_map(named).collect();
         if names.is_empty() {
@@ -136,7 +136,7 @@ impl Function<'_> {
             places[Val::from_index(val)] = Some(place);
         }
         self.turn(&mut nest, &mut places);
-        let form = Form::by_rows(nest, types, None, &|slot| self.scope.row_of(slot));
+        let form = LoopForm::by_rows(nest, types, None, &|slot| self.scope.row_of(slot));
         let text = Loops::new(&form, &places, stores, self, 0).print();
         text.lines().for_each(|line| self.lines.line(line));
         self.check(&text);
@@ -144,9 +144,9 @@ impl Function<'_> {
 
     /// The elements that a load reads at ticks of these positions. Variants that cannot apply are removed from the
     /// source.
-    pub(crate) fn chosen(&self, source: &mut Source, at: Positions) -> Place {
+    pub(crate) fn chosen(&self, source: &mut Variants, at: Positions) -> Place {
         let (mut rest, mut place) = (at.and(self.scope.all()), Place::new());
-        let mut kept = Source::new();
+        let mut kept = Variants::new();
         for variant in source.iter() {
             let own = variant.at.and(rest);
             if own.is_empty() {
@@ -194,7 +194,7 @@ impl Function<'_> {
         &mut self,
         dims: &IndexVec<Dim, usize>,
         (stores, bases): (&[(Access, Val)], &[Option<Base>]),
-        source: &mut Source,
+        source: &mut Variants,
         place: &mut Place,
     ) {
         let is_kept = |access: &Access, store: &Access| {
@@ -202,9 +202,10 @@ impl Function<'_> {
                 && access.tick != Tick::Now
                 && self.scope.layout.one[access.slot]
         };
-        let known = |(v, (_, elements)): (&Variant, &(String, Elements))| {
-            let is_there =
-                |base: &Option<Base>| base.as_ref().is_some_and(|to| *elements == Elements::At(to.clone()));
+        let known = |(v, (_, elements)): (&Variant, &(String, LoadElements))| {
+            let is_there = |base: &Option<Base>| {
+                base.as_ref().is_some_and(|to| *elements == LoadElements::At(to.clone()))
+            };
             let mut all = stores.iter().zip(bases);
             all.position(|((store, _), base)| is_kept(&v.access, store) && is_there(base))
         };
@@ -229,12 +230,12 @@ impl Function<'_> {
         &mut self,
         name: &str,
         dims: &IndexVec<Dim, usize>,
-        source: &mut Source,
+        source: &mut Variants,
         place: &mut Place,
     ) {
         let strides = &source[0].access.strides;
         let is_alike = source.iter().all(|v| v.access.strides == *strides);
-        if is_alike && place.iter().all(|(_, elements)| matches!(elements, Elements::At(_))) {
+        if is_alike && place.iter().all(|(_, elements)| matches!(elements, LoadElements::At(_))) {
             return;
         }
         let moves = |dim: &Dim| source.iter().any(|v| v.access.strides[dim.index()] != 0);
@@ -250,11 +251,11 @@ impl Function<'_> {
         let places = [Some(place.clone())].into_iter().collect();
         let nest = Nest { dims: dims.clone(), body, stores: vec![(access.clone(), Val(0))] };
         let types = rml_nest::dtypes(&self.scope.program, &nest).expect("N5: values have types");
-        let form = Form::by_rows(nest, types, None, &|slot| self.scope.row_of(slot));
+        let form = LoopForm::by_rows(nest, types, None, &|slot| self.scope.row_of(slot));
         let text = Loops::new(&form, &places, &[Some(Base::array(name))], self, 0).print();
         text.lines().for_each(|line| self.lines.line(line));
         *source = vec![Variant { at: Positions::ALL, any: Vec::new(), access }];
-        *place = vec![(String::new(), Elements::At(Base::array(name)))];
+        *place = vec![(String::new(), LoadElements::At(Base::array(name)))];
     }
 
     /// Whether an access reads none of the elements that are stored at this tick to some slots.
@@ -265,18 +266,19 @@ impl Function<'_> {
 
     /// Chooses between the variants of a load before its loops, by a pointer, if they differ only in their address.
     /// `is_apart`: the loops do not store what the load reads.
-    pub(crate) fn pointer(&mut self, name: &str, is_apart: bool, source: &mut Source, place: &mut Place) {
+    pub(crate) fn pointer(&mut self, name: &str, is_apart: bool, source: &mut Variants, place: &mut Place) {
         let is_alike = source.iter().all(|v| v.access.strides == source[0].access.strides);
-        let address = |(variant, (_, elements)): (&rml_nest::Variant, &(String, Elements))| match elements {
-            Elements::At(base) if base.around.is_none() => {
+        let address = |(variant, (_, elements)): (&rml_nest::Variant, &(String, LoadElements))| match elements
+        {
+            LoadElements::At(base) if base.around.is_none() => {
                 Some(base.pointer(&variant.access.offset.to_string()))
             }
-            Elements::At(_) | Elements::Same(_) | Elements::Counted => None,
+            LoadElements::At(_) | LoadElements::Same(_) | LoadElements::Counted => None,
         };
         let all: Option<Vec<String>> = source.iter().zip(&*place).map(address).collect();
         let Some(all) = all.filter(|all| is_alike && all.len() > 1) else { return };
         let (last, others) = all.split_last().expect("there are several");
-        let choose = |text, (address, (cond, _)): (&String, &(String, Elements))| {
+        let choose = |text, (address, (cond, _)): (&String, &(String, LoadElements))| {
             format!("{cond} ? {address} : {text}")
         };
         let text = others.iter().zip(&*place).rev().fold(last.clone(), choose);
@@ -285,11 +287,11 @@ impl Function<'_> {
         self.lines.line(format!("const {} *const {alone}{name} = {text};", num(dtype)));
         source.truncate(1);
         source[0].access.offset = 0;
-        *place = vec![(String::new(), Elements::At(Base::array(name)))];
+        *place = vec![(String::new(), LoadElements::At(Base::array(name)))];
     }
 
     /// Copies a tensor to contiguous memory.
-    pub(crate) fn copy_source(&mut self, source: &Source, shape: &Shape, at: Positions, to: &Base) {
+    pub(crate) fn copy_source(&mut self, source: &Variants, shape: &Shape, at: Positions, to: &Base) {
         if shape.is_empty() {
             return;
         }
@@ -318,7 +320,7 @@ impl Function<'_> {
     fn turn(&mut self, nest: &mut Nest, places: &mut IndexVec<Val, Option<Place>>) {
         for matrix in turnable(nest) {
             let Some(source) = nest.body[matrix.val].source() else { continue };
-            let Some([(_, Elements::At(base))]) = places[matrix.val].as_deref() else { continue };
+            let Some([(_, LoadElements::At(base))]) = places[matrix.val].as_deref() else { continue };
             if base.around.is_some() {
                 continue;
             }
@@ -339,7 +341,7 @@ impl Function<'_> {
                     f.lines.close_all(2);
                 });
             turn(nest, &matrix);
-            places[matrix.val] = Some(vec![(String::new(), Elements::At(Base::array(name)))]);
+            places[matrix.val] = Some(vec![(String::new(), LoadElements::At(Base::array(name)))]);
         }
     }
 

@@ -1,10 +1,10 @@
 //! Where the values of rings are at a tick, and what moves them.
 
-use rml_nest::{Slide, Slot, Stage};
+use rml_nest::{NestStage, Slide, Slot};
 use rml_plan::Reg;
 
 use crate::function::Function;
-use crate::loops::{Around, Base};
+use crate::loops::{Base, WrapAround};
 use crate::operand::times;
 use crate::rings::{Ring, guarded};
 use crate::scope::{DONE, Scope};
@@ -42,7 +42,7 @@ impl Scope<'_> {
     /// A ring from a position on.
     fn ring(&self, id: Reg, ring: &Ring, at: String) -> Base {
         let _: &str = self.scalars.function("rml_around");
-        let around = Some(Around { len: ring.room, row: ring.slide.row });
+        let around = Some(WrapAround { len: ring.room, row: ring.slide.row });
         Base { name: format!("state->{}", self.registers[id].name), first: at, is_variable: false, around }
     }
 
@@ -78,7 +78,7 @@ impl Scope<'_> {
     }
 
     /// Whether all that a stage does is to move what is in a ring.
-    pub(crate) fn is_moved(&self, stage: &Stage) -> bool {
+    pub(crate) fn is_moved(&self, stage: &NestStage) -> bool {
         self.rings.iter().flatten().any(|ring| ring.slide.is_moved(stage))
     }
 
@@ -90,7 +90,7 @@ impl Scope<'_> {
 
 impl Function<'_> {
     /// Moves the positions of rings that a stage is the first to fill, if conditions decide whether they move.
-    pub(crate) fn move_rings(&mut self, stage: &Stage) {
+    pub(crate) fn move_rings(&mut self, stage: &NestStage) {
         let scope = self.scope;
         for (id, ring) in scope.rings.iter_enumerated() {
             let Some(ring) = ring.as_ref().filter(|ring| ring.is_guarded()) else { continue };

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use rml_base::IndexVec;
 use rml_ir::Value;
-use rml_plan::{Kind, Plan, Reg};
+use rml_plan::{Lifetime, Plan, Reg};
 
 use crate::names::{Names, field};
 
@@ -35,10 +35,10 @@ pub(crate) fn registers(plan: &Plan, arrays: &[&str]) -> IndexVec<Reg, Register>
     let mut all = IndexVec::new();
     for (id, register) in plan.registers.iter_enumerated() {
         let name = match &register.kind {
-            Kind::State { key, .. } => names.fresh(field(key), BESIDE),
-            Kind::Local | Kind::Hidden => names.fresh(format!("kept_{}", id.0), BESIDE),
+            Lifetime::State { key, .. } => names.fresh(field(key), BESIDE),
+            Lifetime::Local | Lifetime::Hidden => names.fresh(format!("kept_{}", id.0), BESIDE),
         };
-        let local = register.kind == Kind::Local;
+        let local = register.kind == Lifetime::Local;
         let (looped, start) = (loops[id].is_some(), starts[id].value(plan).cloned());
         let is_written = looped || committed.contains(&id);
         let _: Reg = all.push(Register {
@@ -65,7 +65,7 @@ impl Starts {
     ) -> Self {
         let mut starts: IndexVec<Reg, Option<Value>> = registers.iter().map(|r| r.start.clone()).collect();
         for (id, register) in plan.registers.iter_enumerated() {
-            if let Kind::State { key, .. } = &register.kind
+            if let Lifetime::State { key, .. } = &register.kind
                 && let Some(value) = state(key)
             {
                 starts[id] = Some(value.to_precision(plan.precision));

@@ -6,7 +6,7 @@
 //! the position. So a call that fails has changed nothing.
 
 use rml_base::IndexVec;
-use rml_nest::{Program, Slide, Slot};
+use rml_nest::{NestProgram, Slide, Slot};
 use rml_plan::{Plan, Reg};
 
 use crate::layout::Layout;
@@ -33,7 +33,7 @@ impl Ring {
 
 /// The registers that are rings: all that slide, unless a ring takes more memory than copies of the value.
 pub(crate) fn rings(
-    program: &Program,
+    program: &NestProgram,
     plan: &Plan,
     layout: &Layout,
     cycles: usize,

@@ -6,7 +6,7 @@ use rml_nest::Home;
 use rml_plan::{Ends, Reg};
 
 use crate::function::{Function, Places, Written, declare_tick};
-use crate::loops::{Base, Elements};
+use crate::loops::{Base, LoadElements};
 use crate::registers::Starts;
 use crate::scope::{DONE, Scope, base};
 
@@ -20,7 +20,9 @@ pub(crate) fn start(scope: &Scope<'_>, starts: &Starts) -> String {
         let place = scope.state(id);
         match &starts.0[id] {
             Some(value) => f.fill(&place, value, &scope.table("start", id)),
-            None => f.copy(&Elements::Same("0".to_owned()), &place, scope.plan.registers[id].ty.shape.len()),
+            None => {
+                f.copy(&LoadElements::Same("0".to_owned()), &place, scope.plan.registers[id].ty.shape.len())
+            }
         }
         if r.flagged {
             f.lines.line(format!("state->{}_set = {};", r.name, starts.0[id].is_some()));
@@ -43,7 +45,7 @@ pub(crate) fn run(scope: &Scope<'_>, nodes: &[usize]) -> Written {
             f.unset(id, "");
         } else {
             let (from, to) = (scope.state(id), scope.register(id, ""));
-            f.copy(&Elements::At(from), &to, scope.plan.registers[id].ty.shape.len());
+            f.copy(&LoadElements::At(from), &to, scope.plan.registers[id].ty.shape.len());
             if r.flagged {
                 f.lines.line(format!("work->{0}_set = state->{0}_set;", r.name));
             }
@@ -167,7 +169,7 @@ fn commits(f: &mut Function<'_>) {
     for (id, r) in scope.registers.iter_enumerated().filter(|(_, r)| r.looped && !r.local) {
         let suffix = if scope.plan.ahead() > 0 { "_done" } else { "" };
         let (from, to) = (scope.register(id, suffix), scope.state(id));
-        f.copy(&Elements::At(from), &to, scope.plan.registers[id].ty.shape.len());
+        f.copy(&LoadElements::At(from), &to, scope.plan.registers[id].ty.shape.len());
         if r.flagged {
             let flag = scope.flag(id, suffix);
             f.lines.line(format!("state->{}_set = {flag};", r.name));
@@ -208,7 +210,7 @@ fn keep(f: &mut Function<'_>) {
         let (name, n) = (format!("before_{}", scope.registers[id].name), ty.shape.len());
         let declared = f.array(&name, ty.dtype, n);
         f.lines.line(declared);
-        f.copy(&Elements::At(scope.register(id, "")), &Base::array(&*name), n);
+        f.copy(&LoadElements::At(scope.register(id, "")), &Base::array(&*name), n);
         let flag = format!("{name}_set");
         if scope.registers[id].flagged {
             f.lines.line(format!("const bool {flag} = {};", scope.flag(id, "")));

@@ -7,11 +7,11 @@ use std::sync::Arc;
 use rml_base::IndexVec;
 use rml_ir::op::Op;
 use rml_ir::{Positions, Shape, Value};
-use rml_nest::{Access, Home, Program, Slot, Tick};
+use rml_nest::{Access, Home, NestProgram, Slot, Tick};
 use rml_plan::{Plan, Reg, Rule};
 
 use crate::layout::{Layout, nodes};
-use crate::loops::{Base, Elements};
+use crate::loops::{Base, LoadElements};
 use crate::names::{Names, field};
 use crate::operand::literals;
 use crate::registers::{Register, registers};
@@ -24,7 +24,7 @@ use crate::{Options, Scalars};
 pub(crate) struct Scope<'a> {
     pub(crate) plan: &'a Plan,
     /// The nests of the plan, in the form in which C runs them.
-    pub(crate) program: Program,
+    pub(crate) program: NestProgram,
     pub(crate) layout: Layout,
     pub(crate) name: String,
     pub(crate) cycles: usize,
@@ -171,23 +171,23 @@ impl<'a> Scope<'a> {
     }
 
     /// The elements of a slot, according to the tick of an access.
-    pub(crate) fn elements(&self, access: &Access, ticks: Ticks) -> Elements {
+    pub(crate) fn elements(&self, access: &Access, ticks: Ticks) -> LoadElements {
         let slot = access.slot;
         let data = &self.program.slots[slot];
         if let Some(base) = self.in_ring(slot, &self.tick(access.tick, ticks)) {
-            return Elements::At(base);
+            return LoadElements::At(base);
         }
         match &data.home {
             Home::Const(value) => self.constant(slot, value),
             Home::Register { .. } | Home::Input | Home::Tick { .. } if data.ty.shape.is_empty() => {
-                Elements::Same("0".to_owned())
+                LoadElements::Same("0".to_owned())
             }
-            Home::Register { .. } => Elements::At(self.register(self.reg(slot), "")),
+            Home::Register { .. } => LoadElements::At(self.register(self.reg(slot), "")),
             Home::Input => {
                 let (at, input) = (self.tick(access.tick, ticks), &self.inputs[self.numbers[slot]]);
-                Elements::At(base(format!("in[{at}].{input}"), &data.ty.shape))
+                LoadElements::At(base(format!("in[{at}].{input}"), &data.ty.shape))
             }
-            Home::Tick { .. } => Elements::At(self.slot(slot, &self.tick(access.tick, ticks))),
+            Home::Tick { .. } => LoadElements::At(self.slot(slot, &self.tick(access.tick, ticks))),
         }
     }
 
@@ -213,16 +213,16 @@ impl<'a> Scope<'a> {
         }
     }
 
-    fn constant(&self, slot: Slot, value: &Value) -> Elements {
+    fn constant(&self, slot: Slot, value: &Value) -> LoadElements {
         if let Some(text) = alike(value) {
-            return Elements::Same(if text.starts_with('-') { format!("({text})") } else { text });
+            return LoadElements::Same(if text.starts_with('-') { format!("({text})") } else { text });
         }
         let is_counted = |data: rml_ir::Data| matches!(data, rml_ir::Data::Int(all) if (0..).zip(&all).all(|(i, x): (i64, _)| i == *x));
         if is_counted(value.to_data()) {
-            return Elements::Counted;
+            return LoadElements::Counted;
         }
         self.tables.borrow_mut().insert(slot);
-        Elements::At(Base::array(format!("{}_{}", self.name, self.program.slots[slot].name)))
+        LoadElements::At(Base::array(format!("{}_{}", self.name, self.program.slots[slot].name)))
     }
 
     /// A register, or its copy with this suffix.

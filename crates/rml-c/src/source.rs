@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use rml_base::EntityId;
 use rml_ir::Value;
-use rml_nest::{Ends, Home, Node, Order, Slot, Stage};
+use rml_nest::{Ends, Home, NestNode, NestStage, Order, Slot};
 use rml_plan::Reg;
 
 use crate::function::{Function, Places, Written, declare_tick, num};
@@ -135,10 +135,10 @@ fn tables(scope: &Scope<'_>, starts: &Starts, users: &[&String]) -> (String, u64
 }
 
 /// A node as a function; none if it computes nothing.
-fn node(scope: &Scope<'_>, k: usize, node: &Node) -> Option<Written> {
+fn node(scope: &Scope<'_>, k: usize, node: &NestNode) -> Option<Written> {
     let mut f = Function::new(scope, EACH);
     let searches = k == 0 && matches!(scope.program.ends, Ends::Found { .. });
-    let (steady, ticks): (Vec<&Stage>, Vec<&Stage>) = node.stages.iter().partition(|stage| {
+    let (steady, ticks): (Vec<&NestStage>, Vec<&NestStage>) = node.stages.iter().partition(|stage| {
         let mut fills = stage.fills();
         fills.next().is_some_and(|slot| scope.layout.steady[slot])
             && fills.all(|slot| scope.layout.steady[slot])
@@ -163,7 +163,7 @@ fn node(scope: &Scope<'_>, k: usize, node: &Node) -> Option<Written> {
 }
 
 /// A comment with the purpose of a node, and the first of the names in the source that it computes.
-fn says(scope: &Scope<'_>, node: &Node, searches: bool) -> String {
+fn says(scope: &Scope<'_>, node: &NestNode, searches: bool) -> String {
     const MOST: usize = 4;
     let how = match (node.order, scope.cycles) {
         _ if searches => {
@@ -174,7 +174,7 @@ fn says(scope: &Scope<'_>, node: &Node, searches: bool) -> String {
         (Order::Backward, _) => "From the last cycle to the first",
     };
     let mut names: Vec<&str> =
-        node.stages.iter().flat_map(Stage::fills).filter_map(|slot| scope.user_name(slot)).collect();
+        node.stages.iter().flat_map(NestStage::fills).filter_map(|slot| scope.user_name(slot)).collect();
     names.dedup();
     let more = if names.len() > MOST { " and others" } else { "" };
     names.truncate(MOST);
@@ -182,7 +182,7 @@ fn says(scope: &Scope<'_>, node: &Node, searches: bool) -> String {
 }
 
 /// The code for each tick, in a loop.
-fn each_tick(f: &mut Function<'_>, node: &Node, stages: &[&Stage]) -> Lines {
+fn each_tick(f: &mut Function<'_>, node: &NestNode, stages: &[&NestStage]) -> Lines {
     let inner = f.aside(|f| {
         stages.iter().for_each(|stage| f.stage(stage));
         loop_writes(f, node);
@@ -206,7 +206,7 @@ fn each_tick(f: &mut Function<'_>, node: &Node, stages: &[&Stage]) -> Lines {
     lines
 }
 
-fn loop_writes(f: &mut Function<'_>, node: &Node) {
+fn loop_writes(f: &mut Function<'_>, node: &NestNode) {
     let (reaches, ahead) = (f.scope.program.reaches(), f.scope.program.ahead);
     for write in &node.writes {
         f.begin_stage();
@@ -229,7 +229,7 @@ fn loop_writes(f: &mut Function<'_>, node: &Node) {
         for register in registers.into_iter().filter(is_copied) {
             let (from, to) = (f.scope.register(register, ""), f.scope.register(register, "_done"));
             let n = f.scope.plan.registers[register].ty.shape.len();
-            f.copy(&crate::loops::Elements::At(from), &to, n);
+            f.copy(&crate::loops::LoadElements::At(from), &to, n);
             if f.scope.registers[register].flagged {
                 let (from, to) = (f.scope.flag(register, ""), f.scope.flag(register, "_done"));
                 f.lines.line(format!("{to} = {from};"));
@@ -240,7 +240,7 @@ fn loop_writes(f: &mut Function<'_>, node: &Node) {
 }
 
 /// A loop that finds the end of the window; the function returns the length of the window.
-fn search(f: &mut Function<'_>, node: &Node) -> Lines {
+fn search(f: &mut Function<'_>, node: &NestNode) -> Lines {
     let Ends::Found { conds, head } = &f.scope.program.ends else { return Lines::default() };
     let (head, rest) = node.stages.split_at(*head);
     let inner = f.aside(|f| {

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use rml::{Options as Compile, Precision, Source};
 use rml_c::{Math, Options, export};
 use rml_ir::Value;
-use rml_plan::reference::Column;
+use rml_plan::reference::Cells;
 use rml_plan::{Ends, Plan};
 use rml_schedule::{Fed, schedule};
 use support::windows::{ran, same_in_c};
@@ -50,7 +50,7 @@ fn plan() -> Arc<Plan> {
 #[test]
 fn windows_end_in_c_where_they_do_elsewhere() {
     let plan = plan();
-    let inputs: [Column; 2] = [
+    let inputs: [Cells; 2] = [
         X.iter().map(|x| Some(Value::num(f64::from(*x), Precision::F32))).collect(),
         (0..X.len()).map(|i| Some(Value::Int(i as i64))).collect(),
     ];

@@ -6,12 +6,12 @@ use support::Close;
 
 use rml_ir::op::{Binary, Op, conditioned, eval, samples};
 use rml_ir::{DType, Data, Precision, Type, Value};
-use rml_plan::reference::Column;
+use rml_plan::reference::Cells;
 use rml_plan::{Atom, Plan, Rule};
-use rml_testkit::Random;
+use rml_testkit::Lcg;
 use rml_testkit::samples::operators;
 
-fn value(ty: &Type, precision: Precision, r: &mut Random) -> Value {
+fn value(ty: &Type, precision: Precision, r: &mut Lcg) -> Value {
     let n = ty.shape.len();
     let data = match ty.dtype {
         DType::Bool => Data::Bool((0..n).map(|_| r.chance(0.5)).collect()),
@@ -36,12 +36,12 @@ fn chunks() -> impl Iterator<Item = (Vec<(Op, Vec<Type>)>, Close)> {
 
 #[test]
 fn operators_mean_the_same_in_c() {
-    let mut r = Random(3);
+    let mut r = Lcg(3);
     for (i, (all, close)) in chunks().enumerate() {
         let precision = if i % 2 == 0 { Precision::F32 } else { Precision::F64 };
-        let mut columns: Vec<Column> = Vec::new();
+        let mut columns: Vec<Cells> = Vec::new();
         for (op, types) in &all {
-            let mut own = vec![Column::new(); types.len()];
+            let mut own = vec![Cells::new(); types.len()];
             // Draws until the operator does not fail.
             while own.first().map_or(4, Vec::len) < 4 {
                 let args: Vec<Value> = types.iter().map(|ty| value(ty, precision, &mut r)).collect();
@@ -87,8 +87,8 @@ fn alike(plan: &mut Plan, values: &[Value]) {
 
 #[test]
 fn operators_of_equal_elements_mean_the_same_in_c() {
-    let mut r = Random(8);
-    let same = |ty: &Type, r: &mut Random| {
+    let mut r = Lcg(8);
+    let same = |ty: &Type, r: &mut Lcg| {
         let one = value(&Type { dtype: ty.dtype, shape: [1].into_iter().collect() }, Precision::F64, r);
         let n = ty.shape.len();
         let data = match one.to_data() {

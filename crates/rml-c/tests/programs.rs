@@ -9,16 +9,16 @@ use std::sync::Arc;
 
 use rml::{Options as Compile, Source};
 use rml_ir::flat::Drawn;
-use rml_plan::reference::Column;
+use rml_plan::reference::Cells;
 use rml_schedule::{Fed, schedule};
-use rml_sim::Input;
-use rml_testkit::Random;
-use rml_testkit::conformance::{Vector, files, program};
+use rml_sim::InputCell;
+use rml_testkit::Lcg;
+use rml_testkit::conformance::{ConformanceVector, files, program};
 use rml_testkit::samples::columns;
 
 /// Compares a program with its C, and returns the number of compared cycles; none if it has no plan that can be
 /// exported.
-fn fares(flat: &Arc<Drawn>, columns: &[Column], cycles: usize) -> Result<Option<usize>, String> {
+fn fares(flat: &Arc<Drawn>, columns: &[Cells], cycles: usize) -> Result<Option<usize>, String> {
     match schedule(flat, Fed::Windows) {
         Ok(plan) if !plan.waits && cycles > 0 => {
             support::compare(&plan, columns, (cycles, cycles.max(plan.ahead() as usize + 1)), Close::Nearly)
@@ -34,14 +34,14 @@ fn vectors_mean_the_same_in_c() {
     let mut equal = 0;
     for part in ["vectors", "more"] {
         for file in files(&folder.join(part)).expect("vectors") {
-            let vector =
-                Vector::parse(&std::fs::read_to_string(&file).expect("it is read")).expect("a vector");
+            let vector = ConformanceVector::parse(&std::fs::read_to_string(&file).expect("it is read"))
+                .expect("a vector");
             let Ok((flat, inputs)) = program(&vector) else { continue };
-            let cell = |input: &Input| match input {
-                Input::Given(value) => Some(value.to_precision(flat.precision)),
+            let cell = |input: &InputCell| match input {
+                InputCell::Given(value) => Some(value.to_precision(flat.precision)),
                 _ => None,
             };
-            let columns: Vec<Column> =
+            let columns: Vec<Cells> =
                 (0..flat.inputs.len()).map(|i| inputs.iter().map(|row| cell(&row[i])).collect()).collect();
             match fares(&flat, &columns, inputs.len()) {
                 Ok(cycles) => equal += usize::from(cycles > Some(0)),
@@ -67,7 +67,7 @@ fn examples_mean_the_same_in_c() {
             let precision = rml_ir::Precision::F64;
             let options = Compile { node: Some(node.clone()), defaults, precision, ..Compile::default() };
             let Ok(program) = rml::compile(&Source::file(&file), &options) else { continue };
-            let columns = columns(program.flat(), 24, &mut Random(7));
+            let columns = columns(program.flat(), 24, &mut Lcg(7));
             match fares(program.flat(), &columns, 24) {
                 Ok(cycles) => equal += usize::from(cycles > Some(0)),
                 Err(why) if why.contains("Missing") => {}

@@ -6,7 +6,7 @@ use rml::{Options as Compile, Program, Source};
 use rml_c::{Exported, Math, Options, export};
 use rml_plan::Plan;
 use rml_schedule::{Fed, schedule};
-use rml_testkit::Random;
+use rml_testkit::Lcg;
 use rml_testkit::samples::columns;
 use support::Close;
 
@@ -89,7 +89,7 @@ fn rings_have_the_bits_of_the_reference() {
     for (node, expected) in NODES {
         let (program, plan) = (program(node), plan(node));
         assert_eq!(rings(&exported(&plan, 1)), *expected, "{node}");
-        let columns = columns(program.flat(), 40, &mut Random(5));
+        let columns = columns(program.flat(), 40, &mut Lcg(5));
         for most in [1, 3, 16] {
             let cycles = support::compare_in(&builds, &plan, &columns, (40, most), Close::Bits);
             let cycles = cycles.unwrap_or_else(|why| panic!("{node}, {most} cycles a call: {why}"));

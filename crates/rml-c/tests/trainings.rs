@@ -10,10 +10,10 @@ use rml::{Columns, Options as Compile, Precision, Program, Source, StaticValue};
 use rml_data::{Preparation, Windows, by_cycle};
 use rml_ir::{Data, Value};
 use rml_plan::Ends;
-use rml_plan::reference::Column;
+use rml_plan::reference::Cells;
 use rml_schedule::{Fed, schedule};
-use rml_sim::Input;
-use rml_testkit::Random;
+use rml_sim::InputCell;
+use rml_testkit::Lcg;
 use rml_testkit::samples::columns;
 use support::windows::{ran, same_in_c};
 
@@ -56,9 +56,9 @@ fn program(name: &str, node: &str) -> Result<Program, rml::Error> {
 }
 
 /// The inputs of the first windows.
-fn inputs(name: &str, program: &Program) -> Vec<Column> {
+fn inputs(name: &str, program: &Program) -> Vec<Cells> {
     let Some((_, data)) = DATA.iter().find(|(program, _)| *program == name) else {
-        let mut inputs = columns(program.flat(), CYCLES, &mut Random(11));
+        let mut inputs = columns(program.flat(), CYCLES, &mut Lcg(11));
         for value in inputs.iter_mut().flatten().flatten() {
             *value = value.to_precision(Precision::F32);
         }
@@ -79,7 +79,7 @@ fn inputs(name: &str, program: &Program) -> Vec<Column> {
     let windows = Windows::bind(&data, program.inputs(), Precision::F32, false).expect("the data fits");
     let stacked = if program.inputs().iter().any(|input| input.batched) { 8 } else { 1 };
     let all: Vec<usize> = (0..windows.count.min(WINDOWS * stacked)).collect();
-    let mut inputs = vec![Column::new(); program.inputs().len()];
+    let mut inputs = vec![Cells::new(); program.inputs().len()];
     for stack in windows.batches(&all, stacked).iter().filter(|stack| stack.len() == stacked) {
         let block = windows.block(stack, false).expect("there is memory");
         let mut rows = block.rows().expect("they are on the host");
@@ -87,9 +87,9 @@ fn inputs(name: &str, program: &Program) -> Vec<Column> {
         while rows.next_inputs(&mut row) {
             for (column, cell) in inputs.iter_mut().zip(row.drain(..)) {
                 column.push(match cell {
-                    Input::Given(value) => Some(value),
-                    Input::OnDemand(value) => value,
-                    Input::Absent => None,
+                    InputCell::Given(value) => Some(value),
+                    InputCell::OnDemand(value) => value,
+                    InputCell::Absent => None,
                 });
             }
         }

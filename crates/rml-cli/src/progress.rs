@@ -7,7 +7,7 @@ use std::time::Duration;
 use indicatif::{ProgressBar, ProgressStyle};
 use rml::{
     Diagnostic, EpochSummary, Metrics, Observer, Progress, Ran, Session, Sources, TrainInfo, TrainRecord,
-    Updates, visible_name,
+    UpdateCounts, visible_name,
 };
 
 use crate::output::Output;
@@ -92,7 +92,7 @@ const PLAIN_BAR: &str = "{prefix} {wide_bar} {pos}/{len}  {msg}  {eta}";
 fn updates(info: &TrainInfo) -> String {
     let once = if info.epochs.is_some() { "once a batch" } else { "once a window" };
     let cycle = if info.single_cycles { once } else { "in each cycle" };
-    let Updates { cycle: often, window, condition, never } = info.updates;
+    let UpdateCounts { cycle: often, window, condition, never } = info.updates;
     let kinds = match cycle == once {
         true => vec![(often + window, once)],
         false => vec![(often, cycle), (window, once)],

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use rml::{Classes, Criterion, Diagnostic, Direction, StaticValue, TestSplit};
+use rml::{BestBy, Classes, Criterion, Diagnostic, StaticValue, TestSplit};
 
 /// The deepest nesting of an array; deeper arrays are refused.
 const MAX_DEPTH: usize = 16;
@@ -121,7 +121,7 @@ pub(crate) fn seeds(text: &str) -> Result<Seeds, String> {
 pub(crate) fn gap(text: &str) -> Result<f64, String> {
     let expected =
         "expected a duration such as 30s, 15min, 1h or 2d, or a positive number in the unit of the column";
-    rml::Cut::parse_gap(text).map_err(|_| expected.to_owned())
+    rml::Windowing::parse_gap(text).map_err(|_| expected.to_owned())
 }
 
 /// A program file; files of data or parameters are refused.
@@ -269,8 +269,8 @@ pub(crate) fn svg(text: &str) -> Result<PathBuf, String> {
 /// A metric, with the better direction if its name does not tell: `accuracy`, `return:max`.
 pub(crate) fn criterion(text: &str) -> Result<Criterion, String> {
     let (metric, direction) = match text.rsplit_once(':') {
-        Some((metric, "min")) => (metric, Some(Direction::Min)),
-        Some((metric, "max")) => (metric, Some(Direction::Max)),
+        Some((metric, "min")) => (metric, Some(BestBy::Min)),
+        Some((metric, "max")) => (metric, Some(BestBy::Max)),
         Some(_) => ("", None),
         None => (text, None),
     };

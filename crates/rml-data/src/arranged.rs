@@ -8,7 +8,7 @@ use rml_base::Diagnostic;
 use rml_base::memory::Reservation;
 
 use crate::columns::Columns;
-use crate::cut::Cut;
+use crate::cut::Windowing;
 use crate::layout::Layout;
 use crate::on_disk::{Dataset, OnDisk};
 
@@ -33,7 +33,7 @@ impl<'d> Arranged<'d> {
     ///
     /// # Errors
     /// A cut that contradicts itself; a column that does not exist or cannot be used; no window.
-    pub fn new(data: &'d dyn Dataset, cut: &Cut) -> Result<Self, Diagnostic> {
+    pub fn new(data: &'d dyn Dataset, cut: &Windowing) -> Result<Self, Diagnostic> {
         Ok(Self { data, layout: layout(data, cut)?.map(Arc::new) })
     }
 
@@ -66,7 +66,7 @@ impl Dataset for Arranged<'_> {
 ///
 /// # Errors
 /// A cut that contradicts itself; a column that does not exist or cannot be used; no window.
-pub(crate) fn layout(data: &dyn Dataset, cut: &Cut) -> Result<Option<Layout>, Diagnostic> {
+pub(crate) fn layout(data: &dyn Dataset, cut: &Windowing) -> Result<Option<Layout>, Diagnostic> {
     if cut.is_nothing() {
         return Ok(None);
     }

@@ -25,7 +25,7 @@ use crate::dates;
 /// ```
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
-pub struct Cut {
+pub struct Windowing {
     /// The number of rows of a window.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub window: Option<usize>,
@@ -72,7 +72,7 @@ impl fmt::Display for Rest {
 }
 
 /// In the notation of options.
-impl fmt::Display for Cut {
+impl fmt::Display for Windowing {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { window, stride, group, time, gap, end, rest } = self;
         let number = |n: &usize| n.to_string();
@@ -90,7 +90,7 @@ impl fmt::Display for Cut {
     }
 }
 
-impl Cut {
+impl Windowing {
     /// Whether it is empty.
     pub fn is_nothing(&self) -> bool {
         *self == Self::default()
@@ -216,23 +216,23 @@ mod tests {
     #[test]
     fn what_contradicts_itself_is_refused() {
         let column = || Some("c".to_owned());
-        let none = Cut::default;
+        let none = Windowing::default;
         for (cut, words) in [
-            (Cut { window: Some(0), ..none() }, "`--window 0`"),
-            (Cut { window: Some(3), stride: Some(0), ..none() }, "`--stride 0`"),
-            (Cut { stride: Some(3), ..none() }, "how long they are"),
-            (Cut { window: Some(3), end: column(), ..none() }, "both say where windows end"),
-            (Cut { gap: Some(3.0), ..none() }, "no column says the time"),
-            (Cut { gap: Some(-1.0), time: column(), ..none() }, "no positive number"),
-            (Cut { time: column(), ..none() }, "alone makes no windows"),
-            (Cut { group: column(), rest: Some(Rest::Drop), ..none() }, "`--rest` is about"),
+            (Windowing { window: Some(0), ..none() }, "`--window 0`"),
+            (Windowing { window: Some(3), stride: Some(0), ..none() }, "`--stride 0`"),
+            (Windowing { stride: Some(3), ..none() }, "how long they are"),
+            (Windowing { window: Some(3), end: column(), ..none() }, "both say where windows end"),
+            (Windowing { gap: Some(3.0), ..none() }, "no column says the time"),
+            (Windowing { gap: Some(-1.0), time: column(), ..none() }, "no positive number"),
+            (Windowing { time: column(), ..none() }, "alone makes no windows"),
+            (Windowing { group: column(), rest: Some(Rest::Drop), ..none() }, "`--rest` is about"),
         ] {
             let d = cut.check().unwrap_err();
             assert!(d.code == codes::BAD_OPTION && d.message.contains(words), "{}", d.message);
         }
         for cut in [
             none(),
-            Cut {
+            Windowing {
                 window: Some(3),
                 stride: Some(1),
                 group: column(),
@@ -240,8 +240,8 @@ mod tests {
                 gap: Some(1.0),
                 ..none()
             },
-            Cut { end: column(), rest: Some(Rest::Drop), ..none() },
-            Cut { time: column(), group: column(), ..none() },
+            Windowing { end: column(), rest: Some(Rest::Drop), ..none() },
+            Windowing { time: column(), group: column(), ..none() },
         ] {
             cut.check().unwrap();
         }
@@ -249,11 +249,12 @@ mod tests {
 
     #[test]
     fn a_cut_displays_as_options_say_it() {
-        let cut = Cut { window: Some(3), gap: Some(1.5), time: Some("t".into()), ..Cut::default() };
+        let cut =
+            Windowing { window: Some(3), gap: Some(1.5), time: Some("t".into()), ..Windowing::default() };
         assert_eq!(cut.to_string(), "window 3, time t, gap 1.5");
-        let over = Cut { window: Some(5), ..Cut::default() }.or(cut.clone());
+        let over = Windowing { window: Some(5), ..Windowing::default() }.or(cut.clone());
         assert_eq!((over.window, over.gap), (Some(5), Some(1.5)));
         let text = serde_json::to_string(&cut).unwrap();
-        assert_eq!(serde_json::from_str::<Cut>(&text).unwrap(), cut);
+        assert_eq!(serde_json::from_str::<Windowing>(&text).unwrap(), cut);
     }
 }

@@ -249,7 +249,7 @@ fn advised(why: Malformed, name: &str) -> Malformed {
 
 /// A cell as a column of one row, with the texts of its numbers if it contains texts; none if it is absent, an error if
 /// it is not a value. A `null` among its elements becomes NaN.
-pub type Cell = Result<Option<(Column, Option<Vec<String>>)>, Wrong>;
+pub type JsonCell = Result<Option<(Column, Option<Vec<String>>)>, Wrong>;
 
 /// An element in the text.
 enum Said<'s> {
@@ -272,7 +272,7 @@ fn put(builder: &mut Builder, said: Said<'_>, memory: &mut Reservation) -> Resul
 ///
 /// # Errors
 /// A line that is not a JSON object.
-pub fn cells(line: &str, preparation: &Preparation) -> Result<IndexMap<String, Cell>, Ill> {
+pub fn cells(line: &str, preparation: &Preparation) -> Result<IndexMap<String, JsonCell>, Ill> {
     let mut scan = Scan::new(line.strip_prefix('\u{feff}').unwrap_or(line))?;
     if !scan.sees('{') {
         return Err(Ill { line: 1, column: 1, why: "expected {\"x\": .., ..}".to_owned() });

@@ -10,7 +10,7 @@ use rml_base::codes::run as codes;
 use rml_base::memory::{Reservation, bytes_of};
 
 use crate::columns::Columns;
-use crate::cut::{Cut, Rest};
+use crate::cut::{Rest, Windowing};
 
 /// The windows of a long table. A *place* is the number of a row in the order of groups; within a group, rows are in
 /// the order of the table.
@@ -36,14 +36,14 @@ pub struct Layout {
     dropped: usize,
     /// The number of windows that consist of the rest of a series.
     shorter: usize,
-    cut: Cut,
+    cut: Windowing,
     #[allow(dead_code, reason = "held, not read")]
     memory: Reservation,
 }
 
 impl Layout {
     /// No windows yet, for a table with this many rows, in the order of groups if this is not the order of the table.
-    pub(crate) fn new(cut: &Cut, rows: usize, order: Option<Vec<usize>>, memory: Reservation) -> Self {
+    pub(crate) fn new(cut: &Windowing, rows: usize, order: Option<Vec<usize>>, memory: Reservation) -> Self {
         Self {
             rows,
             order,
@@ -188,7 +188,7 @@ impl Layout {
     }
 
     /// The cut that made it.
-    pub(crate) fn cut(&self) -> &Cut {
+    pub(crate) fn cut(&self) -> &Windowing {
         &self.cut
     }
 

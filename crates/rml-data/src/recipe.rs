@@ -12,7 +12,7 @@ use rml_ir::{DType, InputInfo, Precision, Shape, Type, Value};
 use serde::{Deserialize, Serialize};
 
 use crate::columns::{Column, Columns, Elements};
-use crate::cut::Cut;
+use crate::cut::Windowing;
 use crate::dialect::Dialect;
 use crate::labels::{Texts, listed, look_like_values, unknown_value};
 use crate::mapping::ColumnMapping;
@@ -55,7 +55,7 @@ pub struct Recipe {
     pub standardised: Vec<String>,
     /// How the rows of a long table become windows.
     #[serde(skip_serializing_if = "is_default")]
-    pub cut: Cut,
+    pub cut: Windowing,
 }
 
 fn is_default<T: Default + PartialEq>(x: &T) -> bool {
@@ -128,7 +128,7 @@ impl Recipe {
             let name = visible_name(name);
             return Err(d.help(format!("rename the input, or leave `--columns '{name}=..'` out")).into());
         }
-        let Cut { group, time, end, .. } = &self.cut;
+        let Windowing { group, time, end, .. } = &self.cut;
         let cut = [(time, Texts::Dates), (group, Texts::All), (end, Texts::Refused)];
         let cut = cut.into_iter().filter_map(|(name, texts)| Some((name.as_deref()?, texts)));
         let read = columns.written(self.dialect.clone()).mapped(self.columns.clone())?.taking(texts, filled);

@@ -65,7 +65,7 @@ impl Amount {
 
 /// A request to keep windows for a purpose.
 #[derive(Clone, Copy, PartialEq, Debug)]
-pub struct Wish {
+pub struct SplitRequest {
     /// The number of windows, or of groups if groups are drawn.
     pub amount: Amount,
     /// Whether the last windows in the order of the data are kept, for data with groups the last ones of each group;

@@ -6,7 +6,7 @@ mod prepared_tests;
 use std::sync::Arc;
 
 use rml_base::Diagnostics;
-use rml_engine::{Block, Input};
+use rml_engine::{Block, InputCell};
 use rml_ir::{DType, InputInfo, Precision, Shape, Type, Value};
 
 use crate::bind::by_cycle;
@@ -139,11 +139,11 @@ fn place_of_nan_is_named() {
     assert!(d.0[0].message.contains("window 1, cycle 1"), "{d}");
 }
 
-fn show(input: &Input) -> String {
+fn show(input: &InputCell) -> String {
     match input {
-        Input::Absent => "-".into(),
-        Input::Given(v) => text(v),
-        Input::OnDemand(v) => format!("?{}", v.as_ref().map_or_else(String::new, text)),
+        InputCell::Absent => "-".into(),
+        InputCell::Given(v) => text(v),
+        InputCell::OnDemand(v) => format!("?{}", v.as_ref().map_or_else(String::new, text)),
     }
 }
 

@@ -130,11 +130,16 @@ impl Windows {
     ///
     /// # Errors
     /// As for [`block`](Self::block).
-    pub fn column(&self, i: usize, windows: &[usize]) -> Result<block::Column, Diagnostic> {
+    pub fn column(&self, i: usize, windows: &[usize]) -> Result<block::BlockColumn, Diagnostic> {
         self.column_of(i, windows, false)
     }
 
-    fn column_of(&self, i: usize, windows: &[usize], is_last: bool) -> Result<block::Column, Diagnostic> {
+    fn column_of(
+        &self,
+        i: usize,
+        windows: &[usize],
+        is_last: bool,
+    ) -> Result<block::BlockColumn, Diagnostic> {
         let length = self.length_of(windows);
         let there = self.follows_clock(i, windows, 0)?;
         let cycles: Vec<usize> = (0..length).filter(|&t| there[t]).collect();
@@ -148,8 +153,8 @@ impl Windows {
             self.values(i, windows, &cycles)?
         };
         let column = match values {
-            Some(values) => block::Column::new(there.into_iter().collect(), values),
-            None => block::Column::absent(),
+            Some(values) => block::BlockColumn::new(there.into_iter().collect(), values),
+            None => block::BlockColumn::absent(),
         };
         Ok(if let Some(Clock::Program) = self.inputs[i].clock { column.on_demand() } else { column })
     }

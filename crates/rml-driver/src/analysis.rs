@@ -11,7 +11,7 @@ mod undeclared;
 use std::ops::Deref;
 use std::sync::Arc;
 
-use rml_analysis::{Analyses, ClockReport, Facts, Kind, Verdict, few_windows};
+use rml_analysis::{Analyses, ClockReport, Facts, Verdict, WaitKind, few_windows};
 use rml_base::{Diagnostic, Sources};
 use rml_ir::Value;
 use rml_ir::flat::{ConstKind, Drawn, Flat, Var};
@@ -160,9 +160,9 @@ impl Analysis {
     }
 
     /// How long its outputs wait.
-    pub fn kind(&self) -> Kind {
+    pub fn kind(&self) -> WaitKind {
         let runs = |r: &&RunFacts| !matches!(r.clocks.verdict, Verdict::Rejected(_));
-        self.run.as_ref().filter(runs).map_or(Kind::Rejected, |r| r.bounds.program.kind)
+        self.run.as_ref().filter(runs).map_or(WaitKind::Rejected, |r| r.bounds.program.kind)
     }
 
     /// The errors that the analyses find, and the facts that they cannot prove.

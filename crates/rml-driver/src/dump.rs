@@ -5,7 +5,7 @@ use std::sync::Arc;
 use indexmap::IndexMap;
 use rml_base::{Diagnostic, Diagnostics, Error};
 use rml_ir::flat::{self, Drawn, Flat};
-use rml_ir::pass::{self, Step};
+use rml_ir::pass::{self, LowerStep};
 use rml_ir::{Value, normal, typed};
 use rml_plan::{Ends, Plan};
 use rml_schedule::{Declined, Fed, schedule};
@@ -111,9 +111,9 @@ fn dump_module(
             normal::print(&differentiated)
         }
         Stage::Inline => flat_text(&inlined(module)?)?,
-        Stage::Settle => after(inlined(module)?, options, Step::Settle)?,
-        Stage::Fold => after(inlined(module)?, options, Step::Fold)?,
-        Stage::Cone => after(inlined(module)?, options, Step::Cone)?,
+        Stage::Settle => after(inlined(module)?, options, LowerStep::Settle)?,
+        Stage::Fold => after(inlined(module)?, options, LowerStep::Fold)?,
+        Stage::Cone => after(inlined(module)?, options, LowerStep::Cone)?,
         Stage::Cut => {
             let cut = pass::cut(&pass::inline_with_gradients(&rml_autodiff::differentiate(module)?)?)?;
             let text = |flat| flat_text(&pass::lower(flat, keep(options)));
@@ -161,7 +161,7 @@ fn plan(flat: &Drawn) -> Result<Plan, Declined> {
 }
 
 /// The text after the lowering steps up to `last`.
-fn after(inlined: Flat, options: &Options, last: Step) -> Result<String, Diagnostics> {
+fn after(inlined: Flat, options: &Options, last: LowerStep) -> Result<String, Diagnostics> {
     let mut shown = None;
     pass::lower_with(inlined.clone(), keep(options), &mut |step, flat| {
         if step <= last {

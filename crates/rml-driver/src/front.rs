@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, OnceLock};
 
-use rml_analysis::Role;
+use rml_analysis::RootRole;
 use rml_base::{Diagnostics, Error, FileId, Sources, Span};
 use rml_elab::{Index, Loader, NoFiles, NodeSignature, Resolved, Root};
 use rml_ir::normal;
@@ -79,17 +79,17 @@ impl Front {
     }
 
     /// The warnings about what a program learns.
-    pub(crate) fn learning(&self, module: &normal::Module, role: Role) -> Diagnostics {
+    pub(crate) fn learning(&self, module: &normal::Module, role: RootRole) -> Diagnostics {
         rml_analysis::learning(module, role, &|place| self.is_library(place))
     }
 
     /// The role of a node, by its name.
-    pub(crate) fn role(&self, node: &str) -> Role {
+    pub(crate) fn role(&self, node: &str) -> RootRole {
         let trains = || self.signatures().iter().any(|other| other.name == TRAIN);
         match node {
-            TRAIN => Role::Trains,
-            _ if EVALUATING.contains(&node) && trains() => Role::Evaluates,
-            _ => Role::Runs,
+            TRAIN => RootRole::Trains,
+            _ if EVALUATING.contains(&node) && trains() => RootRole::Evaluates,
+            _ => RootRole::Runs,
         }
     }
 

@@ -4,7 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use bumpalo::Bump;
 use rml_base::{FileId, Sources};
-use rml_syntax::ast::{DTypeName, Decl, Definition, Dim, Expr, ExprKind, File, Form, Literal, Node};
+use rml_syntax::ast::{
+    DTypeName, Decl, Definition, DefinitionForm, Dim, Expr, ExprKind, File, Literal, Node,
+};
 
 /// The dimension that stacked windows share.
 pub const BATCH: &str = "batch";
@@ -146,9 +148,9 @@ fn enumerations(file: &File<'_>, names: &lasso::Rodeo) -> Enumerations {
     for Definition { node, form } in file.definitions() {
         let name = || names.resolve(&node.name.name).to_owned();
         match form {
-            Form::Enum => all.push((name(), Vec::new())),
-            Form::Case => all.last_mut().into_iter().for_each(|(_, cases)| cases.push(name())),
-            Form::Node | Form::Constant | Form::Record => {}
+            DefinitionForm::Enum => all.push((name(), Vec::new())),
+            DefinitionForm::Case => all.last_mut().into_iter().for_each(|(_, cases)| cases.push(name())),
+            DefinitionForm::Node | DefinitionForm::Constant | DefinitionForm::Record => {}
         }
     }
     all
@@ -159,7 +161,7 @@ type Records<'a> = Vec<(String, &'a [Decl<'a>])>;
 
 /// The records of a text.
 fn records<'a>(file: &File<'a>, names: &lasso::Rodeo) -> Records<'a> {
-    let records = file.definitions().filter(|definition| definition.form == Form::Record);
+    let records = file.definitions().filter(|definition| definition.form == DefinitionForm::Record);
     records.map(|record| (names.resolve(&record.node.name.name).to_owned(), record.node.inputs)).collect()
 }
 

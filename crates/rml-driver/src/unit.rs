@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use indexmap::{IndexMap, IndexSet};
-use rml_analysis::{Bounded, Role};
+use rml_analysis::{Bounded, RootRole};
 use rml_base::{Diagnostics, Error, Span};
 use rml_ir::flat::Flat;
 use rml_ir::normal::Differentiated;
@@ -138,12 +138,12 @@ pub struct Sharded {
 }
 
 /// The role of the root of a module.
-fn role(front: &Front, module: &typed::Module, options: &Options) -> Role {
+fn role(front: &Front, module: &typed::Module, options: &Options) -> RootRole {
     match front.role(&module.nodes[module.root].name) {
-        _ if options.trained => Role::Trains,
-        Role::Evaluates => Role::Evaluates,
-        Role::Trains | Role::Runs if options.evaluates => Role::Evaluates,
-        Role::Trains | Role::Runs => Role::Runs,
+        _ if options.trained => RootRole::Trains,
+        RootRole::Evaluates => RootRole::Evaluates,
+        RootRole::Trains | RootRole::Runs if options.evaluates => RootRole::Evaluates,
+        RootRole::Trains | RootRole::Runs => RootRole::Runs,
     }
 }
 
@@ -161,12 +161,12 @@ pub(crate) struct Form {
 
 impl Form {
     /// `role` is the role of the root.
-    pub(crate) fn new(front: &Front, module: &typed::Module, role: Role) -> Self {
+    pub(crate) fn new(front: &Front, module: &typed::Module, role: RootRole) -> Self {
         let module = pass::normalize(module);
         let learning = front.learning(&module, role);
         let (bounded, rates) = match role {
-            Role::Trains => (front.bounded(&module), front.learning_rates(&module)),
-            Role::Evaluates | Role::Runs => (Vec::new(), Vec::new()),
+            RootRole::Trains => (front.bounded(&module), front.learning_rates(&module)),
+            RootRole::Evaluates | RootRole::Runs => (Vec::new(), Vec::new()),
         };
         Self { learning, module: rml_autodiff::differentiate(module), bounded, rates }
     }

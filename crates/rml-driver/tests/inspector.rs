@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use rml_driver::{Analysis, Inspection, Inspector, Source, inspect};
-use rml_testkit::Random;
+use rml_testkit::Lcg;
 
 /// Networks and a filter, with a user-defined adjoint, a node whose windows never end, and a declared clock.
 const TEXT: &str = "import std.layers;
@@ -77,7 +77,7 @@ const WORDS: [&str; 24] = [
 
 #[test]
 fn what_is_kept_is_what_would_be_found() {
-    let mut r = Random(8);
+    let mut r = Lcg(8);
     let right: BTreeMap<PathBuf, String> =
         [("main.rml".into(), TEXT.to_owned()), ("cells.rml".into(), CELLS.to_owned())].into();
     let mut texts = right.clone();

@@ -13,7 +13,7 @@ use indexmap::IndexMap;
 use rml_base::{FileId, IndexVec, Span, entity_id};
 use rml_ir::DType;
 use rml_ir::typed::Rule;
-use rml_syntax::ast::{BinaryOp, Form, Literal, UnaryOp};
+use rml_syntax::ast::{BinaryOp, DefinitionForm, Literal, UnaryOp};
 
 use crate::builtins::Builtin;
 
@@ -60,7 +60,7 @@ pub(crate) struct Node {
     pub(crate) static_order: Vec<Local>,
     /// The form of the node's definition. A constant or case has no input and one output; an enumeration has neither;
     /// the outputs of a record are its inputs.
-    pub(crate) form: Form,
+    pub(crate) form: DefinitionForm,
     /// Whether `expand` makes copies of the node.
     pub(crate) template: bool,
     /// In a copy: the number of the node's first adjoints that read parameters and do not update them.
@@ -554,7 +554,7 @@ pub(crate) fn has_own(node: &Node) -> bool {
         }
         _ => false,
     };
-    node.form == Form::Record
+    node.form == DefinitionForm::Record
         || node.locals.iter().any(|data| special(data.kind) || data.types.iter().any(is_named))
         || node.exprs.iter().any(|e| restarts(&e.kind))
 }

@@ -183,7 +183,7 @@ pub(crate) fn index(
             overrides,
             statics,
             constant,
-            is_type: matches!(header.form, ast::Form::Enum | ast::Form::Record),
+            is_type: matches!(header.form, ast::DefinitionForm::Enum | ast::DefinitionForm::Record),
             ..node_place(header.ast, names, library)
         });
     }
@@ -204,7 +204,8 @@ pub(crate) fn index(
         walk.found.sort_by_key(|place| (place.span.start, place.span.end));
         index.names.append(&mut walk.found);
     }
-    let is_enum = |id: usize| headers.iter().nth(id).is_some_and(|header| header.form == ast::Form::Enum);
+    let is_enum =
+        |id: usize| headers.iter().nth(id).is_some_and(|header| header.form == ast::DefinitionForm::Enum);
     let (constants, callable) = callable(loaded.main, scopes)
         .into_iter()
         .filter(|(_, node)| !is_enum(*node))
@@ -550,7 +551,7 @@ impl Walk<'_, '_> {
     }
 
     /// Handles the states of an automaton; their names occur at their definitions and in transitions.
-    fn automaton(&mut self, states: &[ast::State<'_>]) {
+    fn automaton(&mut self, states: &[ast::StateDef<'_>]) {
         for state in states {
             self.add(state.name.span, Meaning::Variable(state.name.span));
             for param in state.params {

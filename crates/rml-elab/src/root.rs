@@ -9,7 +9,7 @@ use rml_ir::typed::{Module, StaticValue};
 
 mod arbitrary;
 
-use rml_syntax::ast::Form;
+use rml_syntax::ast::DefinitionForm;
 
 use crate::adjoints;
 use crate::emit::Builder;
@@ -159,7 +159,7 @@ fn check_nodes(program: &Program, options: &Options, report: &mut Report) -> Vec
     let mut modules = Vec::new();
     for &source in program.order.iter().rev().filter(|s| own.contains(*s)) {
         let node = &program.nodes[source];
-        if covered.contains(&source) || node.is_extern || node.form != Form::Node {
+        if covered.contains(&source) || node.is_extern || node.form != DefinitionForm::Node {
             continue;
         }
         let (module, found) = check_node(program, source, &lenient);
@@ -239,7 +239,7 @@ fn cover(program: &Program, source: SourceId, covered: &mut IndexSet<SourceId>) 
 /// The nodes of the main text by name, without constants.
 fn own_nodes(program: &Program) -> Option<IndexMap<String, SourceId>> {
     let own = &program.scopes.files.get(&program.main)?.own;
-    let nodes = own.iter().filter(|(_, id)| program.nodes[**id].form == Form::Node);
+    let nodes = own.iter().filter(|(_, id)| program.nodes[**id].form == DefinitionForm::Node);
     Some(nodes.map(|(name, id)| (name.clone(), *id)).collect())
 }
 
@@ -404,7 +404,9 @@ fn dimension(
 /// The names of the constants that the main text defines.
 fn constants(program: &Program) -> Vec<&str> {
     let own = program.scopes.files.get(&program.main).into_iter().flat_map(|scope| &scope.own);
-    own.filter(|(_, id)| program.nodes[**id].form == Form::Constant).map(|(name, _)| name.as_str()).collect()
+    own.filter(|(_, id)| program.nodes[**id].form == DefinitionForm::Constant)
+        .map(|(name, _)| name.as_str())
+        .collect()
 }
 
 /// The error that a constant is set which nothing reads.
@@ -413,7 +415,7 @@ fn unread(program: &Program, name: &str, constant: SourceId) -> Diagnostic {
         .label(program.nodes[constant].name_span, "this would be set");
     let hides = |node: &Arc<Node>| {
         let local = node.locals.iter().find(|local| *local.name == *name && local.kind != LocalKind::Dim)?;
-        let is_own = node.file == program.main && node.form == Form::Node;
+        let is_own = node.file == program.main && node.form == DefinitionForm::Node;
         is_own.then_some((local.span, node.name.clone()))
     };
     match program.nodes.iter().find_map(hides) {
@@ -430,7 +432,7 @@ fn unused_settings(program: &Program, sources: &[SourceId], options: &Options, r
         let mut stream = None;
         let mut known: Vec<&str> = constants(program);
         let constant = program.scopes.constant(program.main, name);
-        let constant = constant.filter(|id| program.nodes[*id].form == Form::Constant);
+        let constant = constant.filter(|id| program.nodes[*id].form == DefinitionForm::Constant);
         let mut found = false;
         for &source in sources {
             let node = &program.nodes[source];

@@ -2,7 +2,7 @@
 
 use indexmap::IndexMap;
 use rml_ir::DType;
-use rml_syntax::ast::Form;
+use rml_syntax::ast::DefinitionForm;
 
 use crate::hir::{ExprKind, Item, LocalKind, Node, Role, SourceId};
 use crate::scope::Program;
@@ -59,7 +59,7 @@ pub(crate) fn signatures(program: &Program) -> Vec<NodeSignature> {
     let Some(scope) = program.scopes.files.get(&program.main) else { return Vec::new() };
     let place: IndexMap<SourceId, usize> = scope.own.values().enumerate().map(|(i, id)| (*id, i)).collect();
     let names: Vec<&String> = scope.own.keys().collect();
-    let is_node = |id: &&SourceId| program.nodes[**id].form == Form::Node;
+    let is_node = |id: &&SourceId| program.nodes[**id].form == DefinitionForm::Node;
     let signature = |id: &SourceId| {
         let node = &program.nodes[*id];
         let mut called: Vec<usize> = callees(node).filter_map(|callee| place.get(&callee).copied()).collect();

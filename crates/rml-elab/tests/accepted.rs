@@ -37,7 +37,7 @@ fn the_clock_of_an_output_may_be_given_by_an_inner_condition() {
     );
     let claims = |name: &str| {
         let (_, node) = module.nodes.iter_enumerated().find(|(_, n)| &*n.name == name).expect("the node");
-        let of = |c: &rml_ir::normal::Claim| (node.vars[c.cond].name.clone(), c.positive);
+        let of = |c: &rml_ir::normal::ClockClaim| (node.vars[c.cond].name.clone(), c.positive);
         node.claims.iter().map(of).collect::<Vec<_>>()
     };
     assert_eq!(claims("main"), [(Some("end".into()), false)]);

@@ -9,7 +9,7 @@ use bumpalo::Bump;
 use common::{check_all, options};
 use rml_base::{FileId, Sources, Span};
 use rml_ir::typed::StaticValue;
-use rml_syntax::ast::{Equation, ExprKind, State};
+use rml_syntax::ast::{Equation, ExprKind, StateDef};
 
 /// Wrong right sides, with `@` for the correct one, and their codes. They have the correct element type, or none. The
 /// last two may define several names.
@@ -36,7 +36,7 @@ struct Program {
 fn with_sides<'a>(equation: &'a Equation<'a>) -> Vec<&'a Equation<'a>> {
     match equation.rhs.kind {
         ExprKind::Automaton(states) => {
-            states.iter().flat_map(State::equations).flat_map(with_sides).collect()
+            states.iter().flat_map(StateDef::equations).flat_map(with_sides).collect()
         }
         // An assertion has no equals sign before its condition.
         ExprKind::Assert { .. } => Vec::new(),

@@ -8,7 +8,7 @@ use common::{check_all, options};
 use rml_base::Sources;
 use rml_elab::{NoFiles, Options, Root, elaborate};
 use rml_ir::typed::StaticValue;
-use rml_testkit::Random;
+use rml_testkit::Lcg;
 use rml_testkit::damage::damaged;
 
 fn programs() -> Vec<String> {
@@ -28,7 +28,7 @@ fn programs() -> Vec<String> {
 fn mutants_never_panic() {
     let rounds: usize = std::env::var("RML_MUTANTS").ok().and_then(|n| n.parse().ok()).unwrap_or(12);
     let texts = programs();
-    let mut random = Random(1);
+    let mut random = Lcg(1);
     let mut accepted = 0;
     for round in 0..rounds {
         for text in &texts {

@@ -6,7 +6,7 @@
 use rml_backend::{Failure, Held};
 use rml_ir::{Data, Shape, Value};
 
-use crate::status::{Input, Status};
+use crate::status::{InputCell, Status};
 
 /// The cycles of a block in which a variable is present.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -52,13 +52,13 @@ impl FromIterator<bool> for Present {
 
 /// One variable over the cycles of a block.
 #[derive(Clone, Debug)]
-pub struct Column {
+pub struct BlockColumn {
     present: Present,
     on_demand: bool,
     values: Option<Held>,
 }
 
-impl Column {
+impl BlockColumn {
     /// A variable that is absent throughout.
     pub fn absent() -> Self {
         Self { present: Present::Never, on_demand: false, values: None }
@@ -111,7 +111,7 @@ impl Column {
 #[derive(Clone, Debug)]
 pub struct Block {
     cycles: usize,
-    columns: Vec<Column>,
+    columns: Vec<BlockColumn>,
 }
 
 impl Block {
@@ -120,7 +120,7 @@ impl Block {
     /// # Panics
     /// A column does not have one mark for each cycle, or not one row of values for each cycle in which its variable is
     /// present.
-    pub fn new(cycles: usize, columns: Vec<Column>) -> Self {
+    pub fn new(cycles: usize, columns: Vec<BlockColumn>) -> Self {
         assert!(columns.iter().all(|c| c.fits(cycles)), "columns fit the cycles of their block");
         Self { cycles, columns }
     }
@@ -131,7 +131,7 @@ impl Block {
     }
 
     /// The columns.
-    pub fn columns(&self) -> &[Column] {
+    pub fn columns(&self) -> &[BlockColumn] {
         &self.columns
     }
 
@@ -139,9 +139,9 @@ impl Block {
     ///
     /// # Errors
     /// A column cannot be copied from its device.
-    pub fn rows(&self) -> Result<Rows<'_>, Failure> {
-        let cells = |column| Ok(Cells { column, values: Column::to_host(column)?, taken: 0 });
-        Ok(Rows {
+    pub fn rows(&self) -> Result<CycleRows<'_>, Failure> {
+        let cells = |column| Ok(Cells { column, values: BlockColumn::to_host(column)?, taken: 0 });
+        Ok(CycleRows {
             at: 0,
             cycles: self.cycles,
             cells: self.columns.iter().map(cells).collect::<Result<_, _>>()?,
@@ -151,7 +151,7 @@ impl Block {
 
 /// The cycles of a block, one by one.
 #[derive(Debug)]
-pub struct Rows<'a> {
+pub struct CycleRows<'a> {
     at: usize,
     cycles: usize,
     cells: Vec<Cells<'a>>,
@@ -160,7 +160,7 @@ pub struct Rows<'a> {
 /// The remaining cells of a column.
 #[derive(Debug)]
 struct Cells<'a> {
-    column: &'a Column,
+    column: &'a BlockColumn,
     values: Option<Value>,
     taken: usize,
 }
@@ -173,9 +173,9 @@ impl Cells<'_> {
     }
 }
 
-impl Rows<'_> {
+impl CycleRows<'_> {
     /// Puts the next cycle into `row`, one entry for each column; returns `false` if no cycle remains.
-    pub fn next_inputs(&mut self, row: &mut Vec<Input>) -> bool {
+    pub fn next_inputs(&mut self, row: &mut Vec<InputCell>) -> bool {
         row.clear();
         let t = self.at;
         if t == self.cycles {
@@ -183,9 +183,9 @@ impl Rows<'_> {
         }
         self.at += 1;
         row.extend(self.cells.iter_mut().map(|cells| match cells.next(t) {
-            None => Input::Absent,
-            Some(value) if cells.column.on_demand => Input::OnDemand(Some(value)),
-            Some(value) => Input::Given(value),
+            None => InputCell::Absent,
+            Some(value) if cells.column.on_demand => InputCell::OnDemand(Some(value)),
+            Some(value) => InputCell::Given(value),
         }));
         true
     }
@@ -225,7 +225,7 @@ fn row(values: &Value, i: usize) -> Value {
 #[derive(Clone, Copy, Debug)]
 pub enum Inputs<'a> {
     /// One cycle: one entry for each input of the program, in order.
-    Cycle(&'a [Input]),
+    Cycle(&'a [InputCell]),
     /// Several cycles: one column for each input of the program, in order.
     Block(&'a Block),
 }
@@ -242,7 +242,7 @@ impl Inputs<'_> {
 
 /// The outputs of one cycle.
 #[derive(Clone, Debug)]
-pub struct Row {
+pub struct CycleRow {
     /// The number of the cycle.
     pub cycle: u64,
     /// The statuses of the program's outputs, in their order. Each status is absent or a value; only rows that are
@@ -252,9 +252,9 @@ pub struct Row {
 
 /// Known outputs.
 #[derive(Clone, Debug)]
-pub enum Outputs {
+pub enum KnownOutputs {
     /// The outputs of one cycle.
-    Cycle(Row),
+    Cycle(CycleRow),
     /// The outputs of several cycles, one column for each output of the program, in order. Every cell is known.
     Block {
         /// The number of the first cycle.
@@ -264,12 +264,12 @@ pub enum Outputs {
     },
 }
 
-impl Outputs {
+impl KnownOutputs {
     /// The number of cycles.
     pub fn cycles(&self) -> usize {
         match self {
-            Outputs::Cycle(_) => 1,
-            Outputs::Block { block, .. } => block.cycles(),
+            KnownOutputs::Cycle(_) => 1,
+            KnownOutputs::Block { block, .. } => block.cycles(),
         }
     }
 
@@ -280,12 +280,12 @@ impl Outputs {
     /// The values cannot be copied from their device.
     pub fn for_each_value(&self, output: usize, mut f: impl FnMut(usize, &Value)) -> Result<(), Failure> {
         match self {
-            Outputs::Cycle(row) => {
+            KnownOutputs::Cycle(row) => {
                 if let Some(Status::Value(value)) = row.values.get(output) {
                     f(0, value);
                 }
             }
-            Outputs::Block { block, .. } => {
+            KnownOutputs::Block { block, .. } => {
                 let Some(column) = block.columns.get(output) else { return Ok(()) };
                 let mut cells = Cells { column, values: column.to_host()?, taken: 0 };
                 for t in 0..block.cycles {
@@ -302,12 +302,12 @@ impl Outputs {
     ///
     /// # Errors
     /// The values cannot be copied from their device.
-    pub fn append_to(self, rows: &mut Vec<Row>) -> Result<(), Failure> {
+    pub fn append_to(self, rows: &mut Vec<CycleRow>) -> Result<(), Failure> {
         match self {
-            Outputs::Cycle(row) => rows.push(row),
-            Outputs::Block { first, block } => {
+            KnownOutputs::Cycle(row) => rows.push(row),
+            KnownOutputs::Block { first, block } => {
                 let mut cells = block.rows()?;
-                let row = |cycle| Row { cycle, values: cells.next_statuses() };
+                let row = |cycle| CycleRow { cycle, values: cells.next_statuses() };
                 rows.extend((first..).take(block.cycles).map(row));
             }
         }
@@ -326,21 +326,21 @@ mod tests {
     #[test]
     fn columns_fall_into_the_cycles_where_they_are_present() {
         let marks: Present = [false, true, false, true].into_iter().collect();
-        let some = Column::new(marks, ints(&[2, 2], &[1, 2, 3, 4])).on_demand();
-        let all = Column::new(Present::Always, ints(&[4], &[5, 6, 7, 8]));
-        let block = Block::new(4, vec![some, all, Column::absent()]);
+        let some = BlockColumn::new(marks, ints(&[2, 2], &[1, 2, 3, 4])).on_demand();
+        let all = BlockColumn::new(Present::Always, ints(&[4], &[5, 6, 7, 8]));
+        let block = Block::new(4, vec![some, all, BlockColumn::absent()]);
         let (mut rows, mut row, mut texts) = (block.rows().unwrap(), Vec::new(), Vec::new());
         while rows.next_inputs(&mut row) {
             texts.push(match row.as_slice() {
-                [Input::Absent, Input::Given(x), Input::Absent] => format!("{:?}", x.as_int()),
-                [Input::OnDemand(Some(v)), Input::Given(x), Input::Absent] => {
+                [InputCell::Absent, InputCell::Given(x), InputCell::Absent] => format!("{:?}", x.as_int()),
+                [InputCell::OnDemand(Some(v)), InputCell::Given(x), InputCell::Absent] => {
                     format!("{:?} {:?}", v.to_data(), x.as_int())
                 }
                 other => panic!("{other:?}"),
             });
         }
         assert_eq!(texts, ["Some(5)", "Int([1, 2]) Some(6)", "Some(7)", "Int([3, 4]) Some(8)"]);
-        let outputs = Outputs::Block { first: 10, block };
+        let outputs = KnownOutputs::Block { first: 10, block };
         let mut seen = Vec::new();
         outputs.for_each_value(0, |t, v| seen.push((t, v.to_data().len()))).unwrap();
         assert_eq!(seen, [(1, 2), (3, 2)]);
@@ -363,6 +363,6 @@ mod tests {
     #[test]
     #[should_panic(expected = "columns fit")]
     fn a_row_for_each_cycle_in_which_it_is_present() {
-        let _ = Block::new(3, vec![Column::new(Present::Always, ints(&[2], &[1, 2]))]);
+        let _ = Block::new(3, vec![BlockColumn::new(Present::Always, ints(&[2], &[1, 2]))]);
     }
 }

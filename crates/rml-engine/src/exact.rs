@@ -26,11 +26,11 @@ use rml_base::codes::run::MEMORY_LIMIT;
 use rml_ir::flat::{Drawn, Flat};
 use rml_ir::{Shape, Type, Value};
 
-use crate::block::{Inputs, Outputs, Row};
+use crate::block::{CycleRow, Inputs, KnownOutputs};
 use crate::kept::Kept;
-use crate::run::{End, Engine, Feeding, Run, Undetermined, Usage, Use, trace_ended};
+use crate::run::{End, Feeding, ProgramEngine, Run, Undetermined, Usage, Use, trace_ended};
 use crate::states::{Snapshot, States};
-use crate::status::Input;
+use crate::status::InputCell;
 
 /// An engine that computes whole blocks and reports an error only as a suspicion.
 pub trait Fast: fmt::Debug + Send {
@@ -39,7 +39,7 @@ pub trait Fast: fmt::Debug + Send {
     ///
     /// # Errors
     /// Its device fails; this ends the run.
-    fn run(&mut self, first: u64, inputs: Inputs<'_>) -> Result<Verdict, Diagnostic>;
+    fn run(&mut self, first: u64, inputs: Inputs<'_>) -> Result<BlockResult, Diagnostic>;
 
     /// Discards the open cycles. The default is for engines that never keep a cycle open.
     fn forget(&mut self) {}
@@ -84,17 +84,17 @@ pub trait Fast: fmt::Debug + Send {
 
 /// The result of a block.
 #[derive(Debug)]
-pub enum Verdict {
+pub enum BlockResult {
     /// All cycles of the block are done (E1), and so are the cycles that were open before it.
-    Done(Outputs),
+    Done(KnownOutputs),
     /// The cycles of these outputs are done, or no cycle if there are none. The others are open.
-    Open(Option<Outputs>),
+    Open(Option<KnownOutputs>),
     /// An error may have occurred (E2). The cycles of these outputs are done, or no cycle if there are none. The engine
     /// keeps no cycle open.
-    Suspect(Option<Outputs>),
+    Suspect(Option<KnownOutputs>),
 }
 
-impl Verdict {
+impl BlockResult {
     /// A suspicion before any cycle was done.
     pub const SUSPECT: Self = Self::Suspect(None);
 }
@@ -103,14 +103,14 @@ impl Verdict {
 #[derive(Debug)]
 pub struct Exact<F> {
     fast: F,
-    reference: Arc<dyn Engine>,
+    reference: Arc<dyn ProgramEngine>,
     program: Arc<Drawn>,
     wish: Use,
     cycles: u64,
     /// The first cycle whose outputs were not fetched. After cycles were taken back, it may be later than the next
     /// cycle to feed.
     unfetched: u64,
-    outputs: VecDeque<Outputs>,
+    outputs: VecDeque<KnownOutputs>,
     /// The inputs of the fast engine's open cycles.
     open: Kept,
     /// The reference's run. It replaces the fast engine from a suspect block on, until no cycle is open.
@@ -123,7 +123,7 @@ pub struct Exact<F> {
 impl<F: Fast> Exact<F> {
     /// Wraps an engine that has opened `program` for `wish`, without a record. `reference` must be able to run every
     /// program.
-    pub fn new(fast: F, reference: Arc<dyn Engine>, program: Arc<Drawn>, wish: Use) -> Self {
+    pub fn new(fast: F, reference: Arc<dyn ProgramEngine>, program: Arc<Drawn>, wish: Use) -> Self {
         let (outputs, cycles, unfetched) = (VecDeque::new(), wish.first, wish.first);
         Self {
             fast,
@@ -158,19 +158,19 @@ impl<F: Fast> Exact<F> {
     fn try_fast(&mut self, inputs: Inputs<'_>) -> Result<bool, Diagnostic> {
         let (fits, open) = (fits(&self.program, inputs), self.open.cycles());
         let first = self.cycles - open as u64;
-        let verdict = if fits { self.fast.run(first, inputs)? } else { Verdict::SUSPECT };
+        let verdict = if fits { self.fast.run(first, inputs)? } else { BlockResult::SUSPECT };
         let all = open + inputs.cycles();
         let (outputs, is_suspect) = match verdict {
-            Verdict::Done(outputs) => {
+            BlockResult::Done(outputs) => {
                 debug_assert_eq!(outputs.cycles(), all, "E1");
                 self.open = Kept::default();
                 (Some(outputs), false)
             }
-            Verdict::Open(outputs) => {
+            BlockResult::Open(outputs) => {
                 self.keep(inputs, outputs.as_ref());
                 (outputs, self.is_too_much())
             }
-            Verdict::Suspect(outputs) => {
+            BlockResult::Suspect(outputs) => {
                 self.keep(inputs, outputs.as_ref());
                 (outputs, true)
             }
@@ -181,9 +181,9 @@ impl<F: Fast> Exact<F> {
     }
 
     /// Keeps the inputs of the cycles of a block that are not done.
-    fn keep(&mut self, inputs: Inputs<'_>, done: Option<&Outputs>) {
+    fn keep(&mut self, inputs: Inputs<'_>, done: Option<&KnownOutputs>) {
         self.open.push(inputs);
-        self.open.done(done.map_or(0, Outputs::cycles));
+        self.open.done(done.map_or(0, KnownOutputs::cycles));
     }
 
     /// Whether more cycles are open than the caller allows.
@@ -280,17 +280,17 @@ impl<F: Fast> Run for Exact<F> {
         }
     }
 
-    fn next_outputs(&mut self) -> Option<Outputs> {
+    fn next_outputs(&mut self) -> Option<KnownOutputs> {
         let outputs = self.outputs.pop_front().or_else(|| self.stand_in.as_mut()?.next_outputs())?;
         let first = match &outputs {
-            Outputs::Cycle(row) => row.cycle,
-            Outputs::Block { first, .. } => *first,
+            KnownOutputs::Cycle(row) => row.cycle,
+            KnownOutputs::Block { first, .. } => *first,
         };
         self.unfetched = first + outputs.cycles() as u64;
         Some(outputs)
     }
 
-    fn remaining(&mut self) -> Result<Vec<Row>, Diagnostic> {
+    fn remaining(&mut self) -> Result<Vec<CycleRow>, Diagnostic> {
         let mut rows = Vec::new();
         for outputs in self.outputs.drain(..) {
             outputs.append_to(&mut rows)?;
@@ -416,10 +416,10 @@ fn fits(program: &Flat, inputs: Inputs<'_>) -> bool {
     };
     match inputs {
         Inputs::Cycle(row) => {
-            let of = |(input, ty): (&Input, &Type)| {
+            let of = |(input, ty): (&InputCell, &Type)| {
                 let value: Option<&Value> = match input {
-                    Input::Given(value) | Input::OnDemand(Some(value)) => Some(value),
-                    Input::Absent | Input::OnDemand(None) => None,
+                    InputCell::Given(value) | InputCell::OnDemand(Some(value)) => Some(value),
+                    InputCell::Absent | InputCell::OnDemand(None) => None,
                 };
                 value.is_none_or(|value| same(value.ty(), ty, false))
             };

@@ -6,23 +6,23 @@ use rml_backend::Compiled;
 use rml_ir::flat::Drawn;
 
 use crate::declined::Declined;
-use crate::run::{Engine, Run, Use};
+use crate::run::{ProgramEngine, Run, Use};
 
 /// Several engines, in the order in which they are asked: the first one that accepts the program runs it.
 #[derive(Clone, Debug)]
 pub struct FirstOf {
-    preferred: Vec<Arc<dyn Engine>>,
-    last: Arc<dyn Engine>,
+    preferred: Vec<Arc<dyn ProgramEngine>>,
+    last: Arc<dyn ProgramEngine>,
 }
 
 impl FirstOf {
     /// Asks `preferred` in order, and `last` if all of them decline.
-    pub fn new(preferred: Vec<Arc<dyn Engine>>, last: Arc<dyn Engine>) -> Self {
+    pub fn new(preferred: Vec<Arc<dyn ProgramEngine>>, last: Arc<dyn ProgramEngine>) -> Self {
         Self { preferred, last }
     }
 }
 
-impl Engine for FirstOf {
+impl ProgramEngine for FirstOf {
     /// The name of the last engine, because the reason that is reported is from this engine.
     fn name(&self) -> &str {
         self.last.name()

@@ -6,7 +6,7 @@ use rml_base::Diagnostic;
 
 use crate::block::{Block, Inputs};
 use crate::run::Run;
-use crate::status::Input;
+use crate::status::InputCell;
 
 /// The inputs of the open cycles, in order.
 #[derive(Debug, Default)]
@@ -19,7 +19,7 @@ pub(crate) struct Kept {
 
 #[derive(Debug)]
 enum Part {
-    Cycle(Vec<Input>),
+    Cycle(Vec<InputCell>),
     Block(Block),
 }
 

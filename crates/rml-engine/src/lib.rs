@@ -141,10 +141,10 @@ mod run;
 mod states;
 mod status;
 
-pub use block::{Block, Column, Inputs, Outputs, Present, Row, Rows};
+pub use block::{Block, BlockColumn, CycleRow, CycleRows, Inputs, KnownOutputs, Present};
 pub use declined::{Declined, Reason};
-pub use exact::{Exact, Fast, Verdict};
+pub use exact::{BlockResult, Exact, Fast};
 pub use first_of::FirstOf;
-pub use run::{End, Engine, Feeding, Inspect, Run, Undetermined, Usage, Use, trace_ended};
+pub use run::{End, Feeding, Inspect, ProgramEngine, Run, Undetermined, Usage, Use, trace_ended};
 pub use states::{Snapshot, States};
-pub use status::{Input, Status};
+pub use status::{InputCell, Status};

@@ -8,7 +8,7 @@ use rml_base::profile::Scope;
 use rml_base::{Diagnostic, codes};
 use rml_ir::flat::{Drawn, Var};
 
-use crate::block::{Inputs, Outputs, Row};
+use crate::block::{CycleRow, Inputs, KnownOutputs};
 use crate::declined::Declined;
 use crate::states::{Snapshot, States};
 use crate::status::Status;
@@ -73,7 +73,7 @@ impl Use {
 }
 
 /// A way to run programs.
-pub trait Engine: fmt::Debug + Send + Sync {
+pub trait ProgramEngine: fmt::Debug + Send + Sync {
     /// The name in messages, such as `simulator`.
     fn name(&self) -> &str;
 
@@ -111,14 +111,14 @@ pub trait Run: fmt::Debug + Send {
 
     /// The next known outputs, in the order of cycles (FIX-5). After the end, they include rows that are not
     /// determined.
-    fn next_outputs(&mut self) -> Option<Outputs>;
+    fn next_outputs(&mut self) -> Option<KnownOutputs>;
 
     /// The rows of all cycles whose outputs were not fetched, with the known part of each. To be called after the end
     /// or a failure.
     ///
     /// # Errors
     /// A value cannot be copied from its device.
-    fn remaining(&mut self) -> Result<Vec<Row>, Diagnostic>;
+    fn remaining(&mut self) -> Result<Vec<CycleRow>, Diagnostic>;
 
     /// The number of the next cycle.
     fn cycles(&self) -> u64;

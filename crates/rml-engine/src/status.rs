@@ -80,7 +80,7 @@ impl Status {
 
 /// The value or the absence that the environment gives for one input in one cycle (ENV-1, ENV-2).
 #[derive(Clone, Debug)]
-pub enum Input {
+pub enum InputCell {
     /// The input is present with this value.
     Given(Value),
     /// The input is absent.

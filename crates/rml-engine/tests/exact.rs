@@ -9,8 +9,8 @@ use proptest::prelude::*;
 use rml_base::codes::backend::BACKEND_FAILED;
 use rml_base::{Diagnostic, Span};
 use rml_engine::{
-    Block, Column, Declined, End, Engine, Exact, Fast, Feeding, FirstOf, Input, Inputs, Outputs, Present,
-    Reason, Row, Run, States, Usage, Use, Verdict,
+    Block, BlockColumn, BlockResult, CycleRow, Declined, End, Exact, Fast, Feeding, FirstOf, InputCell,
+    Inputs, KnownOutputs, Present, ProgramEngine, Reason, Run, States, Usage, Use,
 };
 use rml_ir::flat::{Drawn, Flat};
 use rml_ir::op::{Binary, Op};
@@ -21,7 +21,7 @@ use rml_testkit::flat::{Builder, INT, columns, random, text};
 const STREAM: Use =
     Use { feeding: Feeding::Stream { look_ahead: None }, record: false, first: 0, profile: None };
 
-fn reference() -> Arc<dyn Engine> {
+fn reference() -> Arc<dyn ProgramEngine> {
     Arc::new(SimulatorEngine::new())
 }
 
@@ -53,7 +53,7 @@ impl Mock {
     }
 
     /// The simulator's outputs of the given cycles, as a block.
-    fn block(&self, rows: &[Row]) -> Block {
+    fn block(&self, rows: &[CycleRow]) -> Block {
         let of = |k: usize| {
             let present = rows.iter().map(|row| row.values[k].is_present()).collect();
             let values = rows.iter().filter_map(|row| row.values[k].value());
@@ -64,7 +64,7 @@ impl Mock {
 }
 
 impl Fast for Mock {
-    fn run(&mut self, first: u64, inputs: Inputs<'_>) -> Result<Verdict, Diagnostic> {
+    fn run(&mut self, first: u64, inputs: Inputs<'_>) -> Result<BlockResult, Diagnostic> {
         self.blocks += 1;
         if self.breaks == Some(self.blocks) {
             return Err(Diagnostic::error(BACKEND_FAILED, "the device is gone"));
@@ -84,11 +84,11 @@ impl Fast for Mock {
         if done < cycles || lies {
             self.go_to(&states);
         }
-        let outputs = |rows: &[Row]| Outputs::Block { first, block: self.block(rows) };
+        let outputs = |rows: &[CycleRow]| KnownOutputs::Block { first, block: self.block(rows) };
         if done == cycles && !lies {
-            return Ok(Verdict::Done(outputs(&rows)));
+            return Ok(BlockResult::Done(outputs(&rows)));
         }
-        Ok(Verdict::Suspect((done > 0).then(|| outputs(&rows[..done]))))
+        Ok(BlockResult::Suspect((done > 0).then(|| outputs(&rows[..done]))))
     }
 
     fn states(&self) -> Result<States, Diagnostic> {
@@ -107,7 +107,7 @@ impl Fast for Mock {
 }
 
 /// The inputs of each cycle.
-fn cycles_of(inputs: Inputs<'_>) -> Vec<Vec<Input>> {
+fn cycles_of(inputs: Inputs<'_>) -> Vec<Vec<InputCell>> {
     match inputs {
         Inputs::Cycle(row) => vec![row.to_vec()],
         Inputs::Block(block) => {
@@ -121,17 +121,17 @@ fn cycles_of(inputs: Inputs<'_>) -> Vec<Vec<Input>> {
 }
 
 /// The outputs that are known now.
-fn known(run: &mut dyn Run) -> Vec<Row> {
+fn known(run: &mut dyn Run) -> Vec<CycleRow> {
     let mut rows = Vec::new();
     std::iter::from_fn(|| run.next_outputs()).for_each(|outputs| outputs.append_to(&mut rows).unwrap());
     rows
 }
 
 /// A column of the given values.
-fn column<'a>(present: Present, values: impl Iterator<Item = &'a Value>, ty: &Type) -> Column {
+fn column<'a>(present: Present, values: impl Iterator<Item = &'a Value>, ty: &Type) -> BlockColumn {
     let values: Vec<Data> = values.map(Value::to_data).collect();
     let dims: Vec<usize> = [values.len()].iter().chain(ty.shape.dims()).copied().collect();
-    let Some(first) = values.first() else { return Column::absent() };
+    let Some(first) = values.first() else { return BlockColumn::absent() };
     let mut all = first.clone();
     for part in &values[1..] {
         match (&mut all, part) {
@@ -142,23 +142,23 @@ fn column<'a>(present: Present, values: impl Iterator<Item = &'a Value>, ty: &Ty
             (a, b) => panic!("{a:?} and {b:?}"),
         }
     }
-    Column::new(present, Value::new(Shape::new(&dims), all))
+    BlockColumn::new(present, Value::new(Shape::new(&dims), all))
 }
 
-fn value(cell: &Input) -> Option<&Value> {
+fn value(cell: &InputCell) -> Option<&Value> {
     match cell {
-        Input::Given(value) | Input::OnDemand(Some(value)) => Some(value),
-        Input::Absent | Input::OnDemand(None) => None,
+        InputCell::Given(value) | InputCell::OnDemand(Some(value)) => Some(value),
+        InputCell::Absent | InputCell::OnDemand(None) => None,
     }
 }
 
 /// The cycles as a block; `None` if an input is refused on demand, or is on demand in some cycles only.
-fn block(program: &Flat, cycles: &[Vec<Input>]) -> Option<Block> {
+fn block(program: &Flat, cycles: &[Vec<InputCell>]) -> Option<Block> {
     let of = |(k, input): (usize, &rml_ir::flat::Input)| {
         let cells = || cycles.iter().map(|row| &row[k]);
-        let demands = cells().filter(|c| matches!(c, Input::OnDemand(_))).count();
+        let demands = cells().filter(|c| matches!(c, InputCell::OnDemand(_))).count();
         let present: Present = cells().map(|cell| value(cell).is_some()).collect();
-        if cells().any(|c| matches!(c, Input::OnDemand(None)))
+        if cells().any(|c| matches!(c, InputCell::OnDemand(None)))
             || demands != 0 && demands != present.count(cycles.len())
         {
             return None;
@@ -171,15 +171,15 @@ fn block(program: &Flat, cycles: &[Vec<Input>]) -> Option<Block> {
 
 /// The log of a run that is fed these cycles, `size` at a time. Cycles that fail are taken back and fed again without
 /// the part that failed.
-fn story(mut run: Box<dyn Run>, program: &Flat, cycles: &[Vec<Input>], size: usize) -> Vec<String> {
+fn story(mut run: Box<dyn Run>, program: &Flat, cycles: &[Vec<InputCell>], size: usize) -> Vec<String> {
     let mut lines = Vec::new();
-    let mut open: VecDeque<&[Vec<Input>]> = VecDeque::new();
+    let mut open: VecDeque<&[Vec<InputCell>]> = VecDeque::new();
     let fetch = |run: &mut dyn Run, lines: &mut Vec<String>| {
         for row in known(run) {
             lines.push(format!("{} {}", row.cycle, text(&row.values)));
         }
     };
-    let feed = |run: &mut dyn Run, cycles: &[Vec<Input>]| match block(program, cycles) {
+    let feed = |run: &mut dyn Run, cycles: &[Vec<InputCell>]| match block(program, cycles) {
         Some(block) => run.feed(Inputs::Block(&block)),
         None => cycles.iter().try_for_each(|row| run.feed(Inputs::Cycle(row))),
     };
@@ -286,7 +286,7 @@ fn inputs_of_another_type_are_reported_by_the_reference() {
     let program = sum();
     let open = || Exact::new(Mock::new(&program, usize::MAX), reference(), Arc::clone(&program), STREAM);
     let (mut exact, mut plain) = (open(), reference().open(&program, &STREAM).unwrap());
-    for inputs in [&[Input::Given(Value::Bool(true))][..], &[]] {
+    for inputs in [&[InputCell::Given(Value::Bool(true))][..], &[]] {
         let errors = [exact.feed(Inputs::Cycle(inputs)), plain.feed(Inputs::Cycle(inputs))];
         assert_eq!(errors[0].as_ref().unwrap_err().to_string(), errors[1].as_ref().unwrap_err().to_string());
         assert_eq!((exact.cycles(), exact.has_failed()), (0, false));
@@ -335,7 +335,7 @@ fn a_device_that_fails_ends_the_run() {
 #[derive(Debug)]
 struct Picky;
 
-impl Engine for Picky {
+impl ProgramEngine for Picky {
     fn name(&self) -> &str {
         "picky"
     }
@@ -364,11 +364,11 @@ fn the_first_engine_that_does_not_decline_runs_the_program() {
 #[derive(Debug)]
 struct Threes {
     mock: Mock,
-    open: Vec<Vec<Input>>,
+    open: Vec<Vec<InputCell>>,
 }
 
 impl Fast for Threes {
-    fn run(&mut self, first: u64, inputs: Inputs<'_>) -> Result<Verdict, Diagnostic> {
+    fn run(&mut self, first: u64, inputs: Inputs<'_>) -> Result<BlockResult, Diagnostic> {
         self.open.extend(cycles_of(inputs));
         let rest = self.open.split_off(self.open.len() / 3 * 3);
         let mut rows = Vec::new();
@@ -376,8 +376,8 @@ impl Fast for Threes {
             self.mock.run.feed(Inputs::Cycle(&row))?;
             rows.extend(known(&mut *self.mock.run));
         }
-        let outputs = Outputs::Block { first, block: self.mock.block(&rows) };
-        Ok(if self.open.is_empty() { Verdict::Done(outputs) } else { Verdict::Open(Some(outputs)) })
+        let outputs = KnownOutputs::Block { first, block: self.mock.block(&rows) };
+        Ok(if self.open.is_empty() { BlockResult::Done(outputs) } else { BlockResult::Open(Some(outputs)) })
     }
 
     fn forget(&mut self) {

@@ -44,12 +44,12 @@ pub enum Accuracy {
 
 /// The options for running a plan.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Wish {
+pub struct PrepareOptions {
     /// The number of threads that may share the work, at least one.
     pub threads: usize,
 }
 
-impl Default for Wish {
+impl Default for PrepareOptions {
     fn default() -> Self {
         Self { threads: 1 }
     }
@@ -93,7 +93,7 @@ pub trait Executor: fmt::Debug + Send + Sync {
     ///
     /// # Errors
     /// The executor does not run the plan.
-    fn prepare(&self, plan: &Arc<Plan>, wish: &Wish) -> Result<Arc<dyn Prepared>, Refused>;
+    fn prepare(&self, plan: &Arc<Plan>, wish: &PrepareOptions) -> Result<Arc<dyn Prepared>, Refused>;
 
     /// The programs compiled so far.
     fn compiled(&self) -> Compiled {

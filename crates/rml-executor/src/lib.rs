@@ -24,7 +24,7 @@ mod ragged;
 mod reference;
 pub mod suite;
 
-pub use contract::{About, Accuracy, Executor, Fault, Next, Prepared, Refused, Running, Wish};
+pub use contract::{About, Accuracy, Executor, Fault, Next, PrepareOptions, Prepared, Refused, Running};
 pub use elements::append;
 pub use handover::{Choice, Handover, take_over};
 pub use memory::{Footprint, TooLong};

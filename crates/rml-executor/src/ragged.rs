@@ -14,7 +14,7 @@ use rml_base::{Diagnostic, EntityId};
 use rml_ir::Data;
 use rml_plan::{Plan, Reg};
 
-use crate::contract::{About, Executor, Fault, Next, Prepared, Refused, Running, Wish};
+use crate::contract::{About, Executor, Fault, Next, PrepareOptions, Prepared, Refused, Running};
 use crate::memory::{Footprint, TooLong};
 
 /// An executor, and a second one for windows of other lengths and for those that do not fit in memory.
@@ -42,7 +42,7 @@ impl Executor for Ragged {
         self.first.about()
     }
 
-    fn prepare(&self, plan: &Arc<Plan>, wish: &Wish) -> Result<Arc<dyn Prepared>, Refused> {
+    fn prepare(&self, plan: &Arc<Plan>, wish: &PrepareOptions) -> Result<Arc<dyn Prepared>, Refused> {
         let lengths = self.first.about().compiles.then(|| Lengths::new(Arc::clone(&self.all)));
         let first = self.first.prepare(plan, wish)?;
         let (plan, wish, executor) = (Arc::clone(plan), wish.clone(), Arc::clone(&self.second));
@@ -59,7 +59,7 @@ impl Executor for Ragged {
 #[derive(Debug)]
 struct Second {
     plan: Arc<Plan>,
-    wish: Wish,
+    wish: PrepareOptions,
     executor: Arc<dyn Executor>,
     prepared: OnceLock<Option<Arc<dyn Prepared>>>,
 }

@@ -7,10 +7,10 @@ use rml_base::memory::{self, Shortage};
 use rml_base::profile::Scope;
 use rml_base::{Diagnostic, EntityId};
 use rml_ir::{Data, Type, Value};
-use rml_plan::reference::{Column, Machine};
+use rml_plan::reference::{Cells, Machine};
 use rml_plan::{Outline, Plan, Reg};
 
-use crate::contract::{About, Accuracy, Executor, Fault, Prepared, Refused, Running, Wish};
+use crate::contract::{About, Accuracy, Executor, Fault, PrepareOptions, Prepared, Refused, Running};
 use crate::elements::append;
 use crate::memory::{Footprint, TooLong};
 
@@ -47,7 +47,7 @@ impl Executor for Reference {
         }
     }
 
-    fn prepare(&self, plan: &Arc<Plan>, _: &Wish) -> Result<Arc<dyn Prepared>, Refused> {
+    fn prepare(&self, plan: &Arc<Plan>, _: &PrepareOptions) -> Result<Arc<dyn Prepared>, Refused> {
         let (outline, cells) = (Outline::of(plan), plan.tapes.len() * size_of::<Option<Value>>());
         let per_tick = outline.bytes_per_tick.saturating_add(cells as u64);
         let footprint = Footprint { fixed: outline.bytes, per_tick };
@@ -83,9 +83,9 @@ struct Steps {
     plan: Arc<Plan>,
     machine: Machine,
     /// The inputs of the next window.
-    inputs: Vec<Column>,
+    inputs: Vec<Cells>,
     /// The outputs of the last window.
-    outputs: Vec<Column>,
+    outputs: Vec<Cells>,
     footprint: Footprint,
 }
 

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use rml_base::memory::Shortage;
 use rml_base::profile::Scope;
-use rml_executor::suite::{Rule, limits};
-use rml_executor::{About, Executor, Footprint, Prepared, Reference, Refused, Running, Wish};
+use rml_executor::suite::{ContractRule, limits};
+use rml_executor::{About, Executor, Footprint, PrepareOptions, Prepared, Reference, Refused, Running};
 use rml_plan::Plan;
 
 /// The reference with a footprint that is this number of bytes larger than the memory it asks for.
@@ -20,7 +20,7 @@ impl Executor for Says {
         Reference.about()
     }
 
-    fn prepare(&self, plan: &Arc<Plan>, wish: &Wish) -> Result<Arc<dyn Prepared>, Refused> {
+    fn prepare(&self, plan: &Arc<Plan>, wish: &PrepareOptions) -> Result<Arc<dyn Prepared>, Refused> {
         Ok(Arc::new(Ready(self.0, Reference.prepare(plan, wish)?)))
     }
 }
@@ -43,6 +43,6 @@ fn the_footprint_is_what_is_asked_for() {
     for off in [-1, 1] {
         let findings = limits(&Says(off));
         assert!(!findings.is_empty(), "{off}");
-        assert!(findings.iter().all(|found| found.rule == Rule::X4), "{findings:#?}");
+        assert!(findings.iter().all(|found| found.rule == ContractRule::X4), "{findings:#?}");
     }
 }

@@ -6,9 +6,10 @@ use rml_backend::Held;
 use rml_base::Diagnostic;
 use rml_base::memory::Shortage;
 use rml_base::profile::Scope;
-use rml_executor::suite::{Rule, check};
+use rml_executor::suite::{ContractRule, check};
 use rml_executor::{
-    About, Accuracy, Executor, Fault, Footprint, Next, Prepared, Reference, Refused, Running, TooLong, Wish,
+    About, Accuracy, Executor, Fault, Footprint, Next, PrepareOptions, Prepared, Reference, Refused, Running,
+    TooLong,
 };
 use rml_ir::{Data, Value};
 use rml_plan::{Plan, Reg};
@@ -36,23 +37,23 @@ enum Wrong {
 }
 
 /// The defects, and the rules of the contract by which each may be found.
-const WRONG: [(Wrong, &[Rule]); 16] = [
-    (Wrong::DropsTheLastTick, &[Rule::X1, Rule::X6]),
-    (Wrong::IsOffByABit, &[Rule::X1, Rule::X6]),
-    (Wrong::HidesPresence, &[Rule::X1, Rule::X6]),
-    (Wrong::ForgetsAnUnsetRegister, &[Rule::X1]),
-    (Wrong::ForgetsASetRegister, &[Rule::X1]),
-    (Wrong::LosesARegister, &[Rule::X1, Rule::X6]),
-    (Wrong::NeverSuspects, &[Rule::X2]),
-    (Wrong::AlwaysSuspects, &[Rule::X2]),
-    (Wrong::ChangesARegisterOnAFault, &[Rule::X3]),
-    (Wrong::ChangesARegisterInASearch, &[Rule::X3]),
-    (Wrong::FindsTheEndLate, &[Rule::X1]),
-    (Wrong::DependsOnThreads, &[Rule::X1, Rule::X5, Rule::X6]),
-    (Wrong::DependsOnBlocks, &[Rule::X1, Rule::X5, Rule::X6]),
-    (Wrong::KeepsInputsThatComeAgain, &[Rule::X6]),
-    (Wrong::CountsRowsWrongly, &[Rule::X1]),
-    (Wrong::RepeatsTheFirstWindow, &[Rule::X1, Rule::X5]),
+const WRONG: [(Wrong, &[ContractRule]); 16] = [
+    (Wrong::DropsTheLastTick, &[ContractRule::X1, ContractRule::X6]),
+    (Wrong::IsOffByABit, &[ContractRule::X1, ContractRule::X6]),
+    (Wrong::HidesPresence, &[ContractRule::X1, ContractRule::X6]),
+    (Wrong::ForgetsAnUnsetRegister, &[ContractRule::X1]),
+    (Wrong::ForgetsASetRegister, &[ContractRule::X1]),
+    (Wrong::LosesARegister, &[ContractRule::X1, ContractRule::X6]),
+    (Wrong::NeverSuspects, &[ContractRule::X2]),
+    (Wrong::AlwaysSuspects, &[ContractRule::X2]),
+    (Wrong::ChangesARegisterOnAFault, &[ContractRule::X3]),
+    (Wrong::ChangesARegisterInASearch, &[ContractRule::X3]),
+    (Wrong::FindsTheEndLate, &[ContractRule::X1]),
+    (Wrong::DependsOnThreads, &[ContractRule::X1, ContractRule::X5, ContractRule::X6]),
+    (Wrong::DependsOnBlocks, &[ContractRule::X1, ContractRule::X5, ContractRule::X6]),
+    (Wrong::KeepsInputsThatComeAgain, &[ContractRule::X6]),
+    (Wrong::CountsRowsWrongly, &[ContractRule::X1]),
+    (Wrong::RepeatsTheFirstWindow, &[ContractRule::X1, ContractRule::X5]),
 ];
 
 /// The reference with a defect, and with the accuracy that it declares.
@@ -82,7 +83,7 @@ impl Executor for Mutant {
         About { accuracy: self.1, ..Reference.about() }
     }
 
-    fn prepare(&self, plan: &Arc<Plan>, wish: &Wish) -> Result<Arc<dyn Prepared>, Refused> {
+    fn prepare(&self, plan: &Arc<Plan>, wish: &PrepareOptions) -> Result<Arc<dyn Prepared>, Refused> {
         Ok(Arc::new(Ready(self.0, Reference.prepare(plan, wish)?, Arc::clone(plan), wish.threads)))
     }
 }
@@ -277,6 +278,6 @@ fn what_is_near_has_to_be_declared() {
     for wrong in [Wrong::DependsOnThreads, Wrong::DependsOnBlocks] {
         let findings = near(wrong);
         assert!(!findings.is_empty(), "{wrong:?} is not found");
-        assert!(findings.iter().all(|found| found.rule == Rule::X5), "{wrong:?}: {findings:#?}");
+        assert!(findings.iter().all(|found| found.rule == ContractRule::X5), "{wrong:?}: {findings:#?}");
     }
 }

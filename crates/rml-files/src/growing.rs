@@ -57,7 +57,7 @@ pub fn create_folder(path: &Path) -> Result<(), Error> {
 
 /// A lock on a folder that excludes other processes.
 #[derive(Debug)]
-pub struct Held {
+pub struct HeldFolder {
     /// The file is locked while this value exists.
     _lock: File,
 }
@@ -67,22 +67,22 @@ pub struct Held {
 ///
 /// # Errors
 /// The file cannot be created.
-pub fn hold(folder: &Path, name: &str) -> Result<Held, Error> {
+pub fn hold(folder: &Path, name: &str) -> Result<HeldFolder, Error> {
     let file = lock_file(folder, name)?;
     // An error means that the file system has no locks.
     let _ = file.lock();
-    Ok(Held { _lock: file })
+    Ok(HeldFolder { _lock: file })
 }
 
 /// Locks a folder as [`hold`] does, but without waiting; returns `None` if another process has the lock.
 ///
 /// # Errors
 /// The file cannot be created.
-pub fn try_hold(folder: &Path, name: &str) -> Result<Option<Held>, Error> {
+pub fn try_hold(folder: &Path, name: &str) -> Result<Option<HeldFolder>, Error> {
     let file = lock_file(folder, name)?;
     Ok(match file.try_lock() {
         Err(TryLockError::WouldBlock) => None,
-        Ok(()) | Err(TryLockError::Error(_)) => Some(Held { _lock: file }),
+        Ok(()) | Err(TryLockError::Error(_)) => Some(HeldFolder { _lock: file }),
     })
 }
 
@@ -94,12 +94,12 @@ fn lock_file(folder: &Path, name: &str) -> Result<File, Error> {
 
 /// The modification time and the length of a file; another file in its place has another mark.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Mark(SystemTime, u64);
+pub struct FileStamp(SystemTime, u64);
 
 /// The mark of a file; `None` if the file does not exist.
-pub fn mark(path: &Path) -> Option<Mark> {
+pub fn mark(path: &Path) -> Option<FileStamp> {
     let about = std::fs::metadata(path).ok()?;
-    Some(Mark(about.modified().ok()?, about.len()))
+    Some(FileStamp(about.modified().ok()?, about.len()))
 }
 
 /// Removes a file, if it exists.

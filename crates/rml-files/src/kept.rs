@@ -36,12 +36,12 @@ const SUFFIX: &str = ".kept";
 /// # Ok::<(), rml_base::Error>(())
 /// ```
 #[derive(Clone, Debug)]
-pub struct Kept {
+pub struct FileCache {
     folder: PathBuf,
     most: usize,
 }
 
-impl Kept {
+impl FileCache {
     /// The maximum number of bytes of a file.
     pub const LARGEST: u64 = 256 << 20;
 
@@ -129,7 +129,7 @@ mod tests {
 
     use super::*;
 
-    fn names(kept: &Kept) -> Vec<String> {
+    fn names(kept: &FileCache) -> Vec<String> {
         let entries = std::fs::read_dir(&kept.folder).unwrap();
         let mut names: Vec<String> = entries.map(|e| e.unwrap().file_name().into_string().unwrap()).collect();
         names.sort();
@@ -137,9 +137,9 @@ mod tests {
     }
 
     /// A cache in a folder that does not exist yet.
-    fn kept(most: usize) -> (tempfile::TempDir, Kept) {
+    fn kept(most: usize) -> (tempfile::TempDir, FileCache) {
         let folder = tempfile::tempdir().unwrap();
-        let kept = Kept::new(&folder.path().join("a/b"), most);
+        let kept = FileCache::new(&folder.path().join("a/b"), most);
         (folder, kept)
     }
 
@@ -212,7 +212,7 @@ mod tests {
     fn a_folder_that_cannot_be_written_is_told() {
         let folder = tempfile::tempdir().unwrap();
         std::fs::write(folder.path().join("file"), "").unwrap();
-        let kept = Kept::new(&folder.path().join("file"), 3);
+        let kept = FileCache::new(&folder.path().join("file"), 3);
         let error = kept.put(b"k", b"v").unwrap_err();
         assert_eq!(error.code(), Some(rml_base::codes::run::UNWRITABLE_FILE));
         assert_eq!(kept.get(b"k"), None);

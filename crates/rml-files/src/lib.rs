@@ -16,8 +16,8 @@ mod scratch;
 mod unpacked;
 
 pub use distinct::{Written, check_distinct};
-pub use growing::{Growing, Held, Mark, create_folder, hold, mark, remove, try_hold};
-pub use kept::Kept;
+pub use growing::{FileStamp, Growing, HeldFolder, create_folder, hold, mark, remove, try_hold};
+pub use kept::FileCache;
 pub use output::{check_output, is_same, write_output, write_outputs};
 pub use scratch::Scratch;
 pub use unpacked::{Compression, Unpacked, is_standard_input};

@@ -7,11 +7,11 @@ use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
 use crate::child::{End, Event, watch};
-use crate::{Case, Corpus, Finding, Target, minimise, worker};
+use crate::{Corpus, Finding, FuzzInput, Target, minimise, worker};
 
 /// The settings of a campaign.
 #[derive(Debug)]
-pub struct Settings {
+pub struct CampaignSettings {
     /// The maximum time.
     pub time: Duration,
     /// The maximum number of turns of each target; `None` = until the time is used up.
@@ -37,7 +37,7 @@ pub struct Count {
 
 /// A failing case that was written to disk.
 #[derive(Debug)]
-pub struct Kept {
+pub struct SavedCase {
     /// The failure.
     pub finding: Finding,
     /// The path of the file.
@@ -48,11 +48,11 @@ pub struct Kept {
 
 /// The result of a campaign.
 #[derive(Debug, Default)]
-pub struct Report {
+pub struct CampaignReport {
     /// The counts by target.
     pub counts: BTreeMap<&'static str, Count>,
     /// The failing cases, one for each cause.
-    pub kept: Vec<Kept>,
+    pub kept: Vec<SavedCase>,
 }
 
 /// The state that all jobs share.
@@ -61,7 +61,7 @@ struct State {
     turn: usize,
     counts: BTreeMap<&'static str, Count>,
     /// The failing cases by signature.
-    found: BTreeMap<String, (Finding, Case, usize)>,
+    found: BTreeMap<String, (Finding, FuzzInput, usize)>,
     /// The reason why the campaign cannot continue.
     broken: Option<String>,
 }
@@ -70,7 +70,7 @@ struct State {
 ///
 /// # Errors
 /// A worker cannot be started, or a file cannot be read or written.
-pub fn run(settings: &Settings, say: &(dyn Fn(&str) + Sync)) -> Result<Report, String> {
+pub fn run(settings: &CampaignSettings, say: &(dyn Fn(&str) + Sync)) -> Result<CampaignReport, String> {
     let corpus = Corpus::load()?;
     let deadline = Instant::now() + settings.time;
     let state = Mutex::new(State { turn: 0, counts: BTreeMap::new(), found: BTreeMap::new(), broken: None });
@@ -107,7 +107,7 @@ pub fn run(settings: &Settings, say: &(dyn Fn(&str) + Sync)) -> Result<Report, S
 /// A sequence of cases of one target.
 struct Chunk<'a> {
     target: &'static Target,
-    settings: &'a Settings,
+    settings: &'a CampaignSettings,
     corpus: &'a Corpus,
     state: &'a Mutex<State>,
     deadline: Instant,
@@ -157,7 +157,11 @@ impl Chunk<'_> {
 const MADE_SMALLER: usize = 12;
 
 /// Reduces the failing cases, and writes them.
-fn keep(state: State, settings: &Settings, say: &(dyn Fn(&str) + Sync)) -> Result<Report, String> {
+fn keep(
+    state: State,
+    settings: &CampaignSettings,
+    say: &(dyn Fn(&str) + Sync),
+) -> Result<CampaignReport, String> {
     let mut kept = Vec::new();
     for (number, (finding, case, times)) in state.found.into_values().enumerate() {
         let target = settings.targets.iter().find(|t| t.name == finding.target).ok_or("no such target")?;
@@ -168,15 +172,15 @@ fn keep(state: State, settings: &Settings, say: &(dyn Fn(&str) + Sync)) -> Resul
             (case, finding)
         };
         let path = finding.write(&settings.folder, &case)?;
-        kept.push(Kept { finding, path, times });
+        kept.push(SavedCase { finding, path, times });
     }
-    Ok(Report { counts: state.counts, kept })
+    Ok(CampaignReport { counts: state.counts, kept })
 }
 
 /// Runs one case in a separate process; returns its failure, if any.
 ///
 /// # Errors
 /// The process cannot be started.
-pub fn replay(target: &Target, case: &Case) -> Result<Option<Finding>, String> {
+pub fn replay(target: &Target, case: &FuzzInput) -> Result<Option<Finding>, String> {
     minimise::in_child(target, case, Duration::from_secs(3600))
 }

@@ -5,14 +5,14 @@ use std::path::Path;
 
 /// The input of a target, as the content of a file.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Case {
+pub struct FuzzInput {
     /// The extension of the file, which determines the format.
     pub extension: String,
     /// The content of the file.
     pub bytes: Vec<u8>,
 }
 
-impl Case {
+impl FuzzInput {
     /// A case with a text.
     pub fn text(extension: &str, text: impl Into<String>) -> Self {
         Self { extension: extension.to_owned(), bytes: text.into().into_bytes() }
@@ -70,7 +70,7 @@ mod tests {
 
     #[test]
     fn settings_are_read_back() {
-        let made = Case::with_settings(
+        let made = FuzzInput::with_settings(
             "rml",
             "--",
             &[("seed", "7".into()), ("a b", "t: f".into())],

@@ -6,7 +6,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
 use crate::worker::Line;
-use crate::{Finding, Kind, Target};
+use crate::{FailureKind, Finding, Target};
 
 /// The maximum time of a case: ten times the processor time that a case may need, because the machine may do other work
 /// too.
@@ -60,12 +60,12 @@ pub(crate) fn watch(
             Err(RecvTimeoutError::Timeout) if left <= LIMIT => break End::Late,
             Err(RecvTimeoutError::Timeout) => {
                 let message = format!("runs for more than {} s", LIMIT.as_secs());
-                report(Event::Found(number, finding(Kind::Hang, message)));
+                report(Event::Found(number, finding(FailureKind::Hang, message)));
                 break End::In(number);
             }
             Err(RecvTimeoutError::Disconnected) => {
                 let message = last_words(&mut child)?;
-                report(Event::Found(number, finding(Kind::Death, message)));
+                report(Event::Found(number, finding(FailureKind::Death, message)));
                 break End::In(number);
             }
         }

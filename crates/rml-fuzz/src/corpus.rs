@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use crate::Case;
+use crate::FuzzInput;
 
 /// Folders of programs; their subfolders are included.
 const PROGRAMS: [&str; 6] = [
@@ -27,7 +27,7 @@ pub struct Corpus {
     /// The programs of the library, the examples, the tests, and the pages of the documentation.
     pub programs: Vec<String>,
     /// The cases of `fuzz/regressions`, by target.
-    cases: BTreeMap<String, Vec<Case>>,
+    cases: BTreeMap<String, Vec<FuzzInput>>,
 }
 
 /// The root of the repository.
@@ -45,22 +45,22 @@ impl Corpus {
         for path in PROGRAMS.iter().map(|f| files(&root().join(f))).collect::<Result<Vec<_>, _>>()?.concat() {
             let name = path.file_name().unwrap_or_default();
             if path.extension().is_some_and(|e| e == "rml") && is_small(&path) && name != LARGE {
-                programs.push(Case::read(&path)?.as_text());
+                programs.push(FuzzInput::read(&path)?.as_text());
             }
         }
         for path in PAGES.iter().map(|f| files(&root().join(f))).collect::<Result<Vec<_>, _>>()?.concat() {
-            programs.extend(blocks(&Case::read(&path)?.as_text()));
+            programs.extend(blocks(&FuzzInput::read(&path)?.as_text()));
         }
-        let mut cases: BTreeMap<String, Vec<Case>> = BTreeMap::new();
+        let mut cases: BTreeMap<String, Vec<FuzzInput>> = BTreeMap::new();
         for path in files(&root().join("fuzz/regressions"))? {
             let target = path.parent().and_then(Path::file_name).unwrap_or_default().to_string_lossy();
-            cases.entry(target.into_owned()).or_default().push(Case::read(&path)?);
+            cases.entry(target.into_owned()).or_default().push(FuzzInput::read(&path)?);
         }
         Ok(Self { programs, cases })
     }
 
     /// The cases in `fuzz/regressions` for a target.
-    pub fn of(&self, target: &str) -> &[Case] {
+    pub fn of(&self, target: &str) -> &[FuzzInput] {
         self.cases.get(target).map_or(&[], Vec::as_slice)
     }
 }

@@ -6,11 +6,11 @@ use std::path::{Path, PathBuf};
 use rml_ir::random::path_hash;
 use serde_json::{Value as Json, json};
 
-use crate::Case;
+use crate::FuzzInput;
 
 /// The way in which a case failed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Kind {
+pub enum FailureKind {
     /// A result is wrong, or two results that must agree differ.
     Wrong,
     /// A panic.
@@ -21,12 +21,16 @@ pub enum Kind {
     Hang,
 }
 
-impl Kind {
-    const ALL: [(Kind, &'static str); 4] =
-        [(Kind::Wrong, "wrong"), (Kind::Panic, "panic"), (Kind::Death, "death"), (Kind::Hang, "hang")];
+impl FailureKind {
+    const ALL: [(FailureKind, &'static str); 4] = [
+        (FailureKind::Wrong, "wrong"),
+        (FailureKind::Panic, "panic"),
+        (FailureKind::Death, "death"),
+        (FailureKind::Hang, "hang"),
+    ];
 }
 
-impl fmt::Display for Kind {
+impl fmt::Display for FailureKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(Self::ALL.iter().find(|(kind, _)| kind == self).map_or("", |(_, name)| name))
     }
@@ -38,7 +42,7 @@ pub struct Finding {
     /// The target.
     pub target: String,
     /// The way in which the case failed.
-    pub kind: Kind,
+    pub kind: FailureKind,
     /// The description of the failure.
     pub message: String,
 }
@@ -56,8 +60,11 @@ impl Finding {
             }
         }
         // A panic is identified by its place.
-        let short =
-            if self.kind == Kind::Panic { line.split(": ").next().unwrap_or_default() } else { &short };
+        let short = if self.kind == FailureKind::Panic {
+            line.split(": ").next().unwrap_or_default()
+        } else {
+            &short
+        };
         format!("{} {} {short}", self.target, self.kind)
     }
 
@@ -70,12 +77,12 @@ impl Finding {
         let value: Json = serde_json::from_str(text).ok()?;
         let field = |name: &str| value[name].as_str().map(str::to_owned);
         let name = field("kind")?;
-        let (kind, _) = Kind::ALL.into_iter().find(|(_, n)| *n == name)?;
+        let (kind, _) = FailureKind::ALL.into_iter().find(|(_, n)| *n == name)?;
         Some(Self { target: field("target")?, kind, message: field("message")? })
     }
 
     /// Writes the case to `FOLDER/TARGET/HASH.EXT` and the failure to a file next to it; returns the path of the case.
-    pub(crate) fn write(&self, folder: &Path, case: &Case) -> Result<PathBuf, String> {
+    pub(crate) fn write(&self, folder: &Path, case: &FuzzInput) -> Result<PathBuf, String> {
         let folder = folder.join(&self.target);
         let error = |e: std::io::Error| format!("cannot write to {}: {e}", folder.display());
         std::fs::create_dir_all(&folder).map_err(error)?;
@@ -91,23 +98,23 @@ impl Finding {
 mod tests {
     use super::*;
 
-    fn finding(kind: Kind, message: &str) -> Finding {
+    fn finding(kind: FailureKind, message: &str) -> Finding {
         Finding { target: "data".into(), kind, message: message.into() }
     }
 
     #[test]
     fn findings_of_one_cause_have_one_signature() {
-        let one = finding(Kind::Wrong, "cycle 17: 1.25 but 3\nand more").signature();
-        assert_eq!(one, finding(Kind::Wrong, "cycle 2: 10.5 but 42\nor less").signature());
-        assert_ne!(one, finding(Kind::Wrong, "cycle 2: 10.5 not 42").signature());
-        let panic = finding(Kind::Panic, "a.rs:12: index 3").signature();
-        assert_eq!(panic, finding(Kind::Panic, "a.rs:12: index 900").signature());
-        assert_ne!(panic, finding(Kind::Panic, "a.rs:13: index 3").signature());
+        let one = finding(FailureKind::Wrong, "cycle 17: 1.25 but 3\nand more").signature();
+        assert_eq!(one, finding(FailureKind::Wrong, "cycle 2: 10.5 but 42\nor less").signature());
+        assert_ne!(one, finding(FailureKind::Wrong, "cycle 2: 10.5 not 42").signature());
+        let panic = finding(FailureKind::Panic, "a.rs:12: index 3").signature();
+        assert_eq!(panic, finding(FailureKind::Panic, "a.rs:12: index 900").signature());
+        assert_ne!(panic, finding(FailureKind::Panic, "a.rs:13: index 3").signature());
     }
 
     #[test]
     fn json_reads_back() {
-        let found = finding(Kind::Hang, "\"a\"\n\u{1b}");
+        let found = finding(FailureKind::Hang, "\"a\"\n\u{1b}");
         assert_eq!(Finding::from_json(&found.to_json()), Some(found));
     }
 }

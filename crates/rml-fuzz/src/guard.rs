@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Once;
 
-use crate::{Case, Finding, Kind, Target};
+use crate::{FailureKind, Finding, FuzzInput, Target};
 
 thread_local! {
     /// The place of the last panic of this thread.
@@ -24,15 +24,15 @@ fn keep_places() {
 }
 
 /// The failure of a case, if any.
-pub fn checked(target: &Target, case: &Case) -> Option<Finding> {
+pub fn checked(target: &Target, case: &FuzzInput) -> Option<Finding> {
     keep_places();
     let found = match catch_unwind(AssertUnwindSafe(|| (target.check)(case))) {
         Ok(Ok(())) => return None,
-        Ok(Err(message)) => (Kind::Wrong, message),
+        Ok(Err(message)) => (FailureKind::Wrong, message),
         Err(panic) => {
             let text = panic.downcast_ref::<String>().map(String::as_str);
             let text = text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or_default();
-            (Kind::Panic, format!("{}: {text}", PLACE.with(|p| p.borrow().clone())))
+            (FailureKind::Panic, format!("{}: {text}", PLACE.with(|p| p.borrow().clone())))
         }
     };
     Some(Finding { target: target.name.to_owned(), kind: found.0, message: found.1 })

@@ -21,8 +21,8 @@ mod minimise;
 mod targets;
 pub mod worker;
 
-pub use case::Case;
+pub use case::FuzzInput;
 pub use corpus::{Corpus, root};
-pub use findings::{Finding, Kind};
+pub use findings::{FailureKind, Finding};
 pub use guard::checked;
 pub use targets::{TARGETS, Target};

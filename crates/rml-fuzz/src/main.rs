@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use rml_fuzz::campaign::{Report, Settings};
-use rml_fuzz::{Case, TARGETS, Target, campaign, root, worker};
+use rml_fuzz::campaign::{CampaignReport, CampaignSettings};
+use rml_fuzz::{FuzzInput, TARGETS, Target, campaign, root, worker};
 
 const USAGE: &str = "usage: cargo xtask fuzz [--minutes M | --rounds R] [--seed S] [--target T].. [--jobs J]
        cargo xtask fuzz --replay FILE..
@@ -27,7 +27,7 @@ fn main() -> ExitCode {
     let outcome = match words[..] {
         ["worker", name, seed, from, to] => work(name, [seed, from, to]),
         ["check", name, file] => target(name).and_then(|t| {
-            worker::run_one(t, &Case::read(Path::new(file))?);
+            worker::run_one(t, &FuzzInput::read(Path::new(file))?);
             Ok(())
         }),
         ["--replay", ref files @ ..] if !files.is_empty() => return replay(files),
@@ -64,9 +64,9 @@ fn work(name: &str, numbers: [&str; 3]) -> Result<(), String> {
     worker::run(target(name)?, seed?, from?..to?)
 }
 
-fn settings(words: &[&str]) -> Result<Settings, String> {
+fn settings(words: &[&str]) -> Result<CampaignSettings, String> {
     let clock = SystemTime::now().duration_since(UNIX_EPOCH).map_or(1, |d| d.as_secs());
-    let mut settings = Settings {
+    let mut settings = CampaignSettings {
         time: Duration::from_secs(300),
         rounds: None,
         seed: clock,
@@ -98,7 +98,7 @@ fn settings(words: &[&str]) -> Result<Settings, String> {
     Ok(settings)
 }
 
-fn run(settings: &Settings) -> ExitCode {
+fn run(settings: &CampaignSettings) -> ExitCode {
     let length = match settings.rounds {
         Some(rounds) => format!("{rounds} rounds"),
         None => format!("{:.1} minutes", settings.time.as_secs_f64() / 60.0),
@@ -112,7 +112,7 @@ fn run(settings: &Settings) -> ExitCode {
     if report.kept.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
-fn show(report: &Report) {
+fn show(report: &CampaignReport) {
     println!("{:<12} {:>9} {:>9}", "target", "cases", "a second");
     for (name, count) in &report.counts {
         let rate = count.cases as f64 / count.time.as_secs_f64().max(1e-9);
@@ -135,7 +135,7 @@ fn replay(files: &[&str]) -> ExitCode {
     for file in files {
         let path = Path::new(file);
         let folder = path.parent().and_then(Path::file_name).unwrap_or_default().to_string_lossy();
-        let found = target(&folder).and_then(|t| campaign::replay(t, &Case::read(path)?));
+        let found = target(&folder).and_then(|t| campaign::replay(t, &FuzzInput::read(path)?));
         match found {
             Ok(None) => println!("{file}: fine"),
             Ok(Some(ref finding)) => println!("{file}: {}: {}", finding.kind, finding.message),

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use rml_testkit::damage::tokens;
 
 use crate::child::{Event, watch};
-use crate::{Case, Finding, Kind, Target};
+use crate::{FailureKind, Finding, FuzzInput, Target};
 
 /// The maximum time for the reduction of a case.
 const TIME: Duration = Duration::from_secs(20);
@@ -14,8 +14,12 @@ const TIME: Duration = Duration::from_secs(20);
 const ONE: Duration = Duration::from_secs(5);
 
 /// A smaller case that fails in the same way, and its failure.
-pub(crate) fn smallest(target: &Target, case: Case, finding: Finding) -> Result<(Case, Finding), String> {
-    if finding.kind == Kind::Hang {
+pub(crate) fn smallest(
+    target: &Target,
+    case: FuzzInput,
+    finding: Finding,
+) -> Result<(FuzzInput, Finding), String> {
+    if finding.kind == FailureKind::Hang {
         return Ok((case, finding));
     }
     let mut now = Search { target, deadline: Instant::now() + TIME, case, finding };
@@ -38,7 +42,7 @@ pub(crate) fn smallest(target: &Target, case: Case, finding: Finding) -> Result<
 struct Search<'t> {
     target: &'t Target,
     deadline: Instant,
-    case: Case,
+    case: FuzzInput,
     finding: Finding,
 }
 
@@ -48,7 +52,7 @@ impl Search<'_> {
     }
 
     /// Accepts the case if it fails in the same way; returns whether it does.
-    fn takes(&mut self, case: Case) -> Result<bool, String> {
+    fn takes(&mut self, case: FuzzInput) -> Result<bool, String> {
         let found = in_child(self.target, &case, ONE)?;
         let same = found.filter(|f| f.signature() == self.finding.signature());
         let taken = same.is_some();
@@ -72,7 +76,7 @@ impl Search<'_> {
     }
 
     /// Removes parts: first a half, then shorter and shorter sequences of parts.
-    fn without(&mut self, parts: impl Fn(&Case) -> Vec<Vec<u8>>) -> Result<(), String> {
+    fn without(&mut self, parts: impl Fn(&FuzzInput) -> Vec<Vec<u8>>) -> Result<(), String> {
         let mut all = parts(&self.case);
         let mut size = all.len().div_ceil(2);
         while size > 0 && !all.is_empty() {
@@ -83,7 +87,7 @@ impl Search<'_> {
                 }
                 let mut fewer = all.clone();
                 fewer.drain(at..(at + size).min(all.len()));
-                if self.takes(Case::bytes(&self.case.extension, fewer.concat()))? {
+                if self.takes(FuzzInput::bytes(&self.case.extension, fewer.concat()))? {
                     all = fewer;
                 } else {
                     at += size;
@@ -96,7 +100,7 @@ impl Search<'_> {
 }
 
 /// The failure of a case, run in a separate process; `None` if it succeeds or takes longer than `time`.
-pub(crate) fn in_child(target: &Target, case: &Case, time: Duration) -> Result<Option<Finding>, String> {
+pub(crate) fn in_child(target: &Target, case: &FuzzInput, time: Duration) -> Result<Option<Finding>, String> {
     let folder = tempfile::tempdir().map_err(|e| format!("cannot make a folder: {e}"))?;
     let path = folder.path().join(format!("case.{}", case.extension));
     std::fs::write(&path, &case.bytes).map_err(|e| format!("cannot write {}: {e}", path.display()))?;

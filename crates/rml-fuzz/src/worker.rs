@@ -5,9 +5,9 @@
 use std::io::Write;
 
 use rml_ir::random::path_hash;
-use rml_testkit::Random;
+use rml_testkit::Lcg;
 
-use crate::{Case, Corpus, Target, checked};
+use crate::{Corpus, FuzzInput, Target, checked};
 
 /// A line of a worker's output.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -45,8 +45,8 @@ impl Line {
 }
 
 /// The case of a target with the given number.
-pub fn case(target: &Target, corpus: &Corpus, seed: u64, number: u64) -> Case {
-    let mut r = Random(path_hash(&format!("{} {seed} {number}", target.name)));
+pub fn case(target: &Target, corpus: &Corpus, seed: u64, number: u64) -> FuzzInput {
+    let mut r = Lcg(path_hash(&format!("{} {seed} {number}", target.name)));
     r.bits();
     (target.generate)(&mut r, corpus)
 }
@@ -68,7 +68,7 @@ pub fn run(target: &Target, seed: u64, numbers: std::ops::Range<u64>) -> Result<
 }
 
 /// Runs one case.
-pub fn run_one(target: &Target, case: &Case) {
+pub fn run_one(target: &Target, case: &FuzzInput) {
     Line::Case(0).write();
     if let Some(found) = checked(target, case) {
         Line::Found(found.to_json()).write();

@@ -3,12 +3,12 @@
 use std::path::{Path, PathBuf};
 
 use libtest_mimic::{Arguments, Failed, Trial};
-use rml_fuzz::{Case, TARGETS, checked, root};
+use rml_fuzz::{FuzzInput, TARGETS, checked, root};
 
 fn check(path: &Path) -> Result<(), Failed> {
     let folder = path.parent().and_then(Path::file_name).unwrap_or_default().to_string_lossy();
     let target = TARGETS.iter().find(|t| t.name == folder).ok_or(format!("there is no target `{folder}`"))?;
-    match checked(target, &Case::read(path)?) {
+    match checked(target, &FuzzInput::read(path)?) {
         None => Ok(()),
         Some(finding) => Err(format!("{}: {}", finding.kind, finding.message).into()),
     }

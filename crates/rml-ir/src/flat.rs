@@ -21,7 +21,7 @@ use rml_base::{IndexVec, Span, entity_id};
 use crate::op::Op;
 use crate::types::Precision;
 
-pub use crate::normal::{Claim, ConstId, Eq, Init, Input, Var, VarData};
+pub use crate::normal::{ClockClaim, ConstId, Eq, Init, Input, Var, VarData};
 pub use classes::{By, ClassId, ClockClasses, Driver};
 pub use constant::{ConstKind, Constant};
 pub use drawn::Drawn;
@@ -58,7 +58,7 @@ pub struct Flat {
     /// Outputs, in order.
     pub outputs: Vec<Var>,
     /// The declared clocks of outputs, and of the inputs of instances; those of inputs are facts and stand there.
-    pub claims: Vec<Claim>,
+    pub claims: Vec<ClockClaim>,
     /// All variables; names are instance paths (`lstm_0.h`).
     pub vars: IndexVec<Var, VarData>,
     /// All constants; the path of a random one is in `random_keys`.

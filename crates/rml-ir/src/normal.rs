@@ -22,7 +22,7 @@ use crate::op::Op;
 use crate::types::{Precision, Type};
 
 pub use crate::typed::{
-    Callee, Claim, ConstKind, Constant, Formal, Input, NodeId, Rule, StaticValue, Var, VarData,
+    Callee, ClockClaim, ConstKind, Constant, Formal, Input, NodeId, Rule, StaticValue, Var, VarData,
 };
 
 mod differentiated;
@@ -71,7 +71,7 @@ pub struct Node {
     /// Outputs.
     pub outputs: Vec<Var>,
     /// The declared clocks of outputs.
-    pub claims: Vec<Claim>,
+    pub claims: Vec<ClockClaim>,
     /// Local static names with their source text (for printing).
     pub statics: Vec<(Arc<str>, Arc<str>)>,
     /// All variables.

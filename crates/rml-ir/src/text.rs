@@ -81,7 +81,7 @@ impl fmt::Display for StaticsText<'_> {
 }
 
 /// What a reader returns: an error names the line, what was expected and what stands there.
-pub type Read<T> = Result<T, String>;
+pub type ReadResult<T> = Result<T, String>;
 
 /// A reading position in one line.
 pub struct Cursor<'a> {
@@ -112,7 +112,7 @@ impl<'a> Cursor<'a> {
     }
 
     /// An error if something is left.
-    pub fn end(&self) -> Read<()> {
+    pub fn end(&self) -> ReadResult<()> {
         if self.at_end() { Ok(()) } else { Err(self.error("the end of the line")) }
     }
 
@@ -139,12 +139,12 @@ impl<'a> Cursor<'a> {
     }
 
     /// Takes that word or punctuation.
-    pub fn expect(&mut self, token: &str) -> Read<()> {
+    pub fn expect(&mut self, token: &str) -> ReadResult<()> {
         if self.eat(token) { Ok(()) } else { Err(self.error(format_args!("`{token}`"))) }
     }
 
     /// Takes a word: letters, digits and `_ . + -`.
-    pub fn word(&mut self, expected: &str) -> Read<&'a str> {
+    pub fn word(&mut self, expected: &str) -> ReadResult<&'a str> {
         match self.word_length() {
             0 => Err(self.error(expected)),
             n => Ok(self.advance(n)),
@@ -152,7 +152,7 @@ impl<'a> Cursor<'a> {
     }
 
     /// Takes a word that `T` reads.
-    pub fn parse<T: std::str::FromStr>(&mut self, expected: &str) -> Read<T> {
+    pub fn parse<T: std::str::FromStr>(&mut self, expected: &str) -> ReadResult<T> {
         let word = &self.rest[..self.word_length()];
         let value = word.parse().map_err(|_| self.error(expected))?;
         self.advance(word.len());
@@ -168,18 +168,18 @@ impl<'a> Cursor<'a> {
     }
 
     /// Takes an id with that prefix.
-    pub fn id<I: EntityId>(&mut self, prefix: &str) -> Read<I> {
+    pub fn id<I: EntityId>(&mut self, prefix: &str) -> ReadResult<I> {
         self.maybe_id(prefix).ok_or_else(|| self.error(format_args!("an id `{prefix}<number>`")))
     }
 
     /// Takes the id `next`, the one that a table's next entry must have.
-    pub fn next_id<I: EntityId + fmt::Display>(&mut self, prefix: &str, next: usize) -> Read<I> {
+    pub fn next_id<I: EntityId + fmt::Display>(&mut self, prefix: &str, next: usize) -> ReadResult<I> {
         let error = self.error(format_args!("the next id `{}`", I::from_index(next)));
         self.maybe_id::<I>(prefix).filter(|id| id.index() == next).ok_or(error)
     }
 
     /// Takes a string in quotes.
-    pub fn string(&mut self) -> Read<Arc<str>> {
+    pub fn string(&mut self) -> ReadResult<Arc<str>> {
         let error = self.error("a string in quotes");
         let mut text = String::new();
         let mut chars = self.rest.char_indices();
@@ -200,7 +200,7 @@ impl<'a> Cursor<'a> {
     }
 
     /// Takes a string in quotes if one comes next.
-    pub fn maybe_string(&mut self) -> Read<Option<Arc<str>>> {
+    pub fn maybe_string(&mut self) -> ReadResult<Option<Arc<str>>> {
         if self.rest.starts_with('"') { self.string().map(Some) } else { Ok(None) }
     }
 
@@ -209,14 +209,18 @@ impl<'a> Cursor<'a> {
         &mut self,
         open: &str,
         close: &str,
-        item: impl FnMut(&mut Self) -> Read<T>,
-    ) -> Read<Vec<T>> {
+        item: impl FnMut(&mut Self) -> ReadResult<T>,
+    ) -> ReadResult<Vec<T>> {
         self.expect(open)?;
         self.list_until(close, item)
     }
 
     /// Takes a list up to `close`, with commas between its items.
-    pub fn list_until<T>(&mut self, close: &str, mut item: impl FnMut(&mut Self) -> Read<T>) -> Read<Vec<T>> {
+    pub fn list_until<T>(
+        &mut self,
+        close: &str,
+        mut item: impl FnMut(&mut Self) -> ReadResult<T>,
+    ) -> ReadResult<Vec<T>> {
         let mut items = Vec::new();
         while !self.eat(close) {
             if !items.is_empty() {
@@ -228,12 +232,12 @@ impl<'a> Cursor<'a> {
     }
 
     /// Takes `statics [..]`, if it comes next.
-    pub fn statics(&mut self) -> Read<Vec<Arc<str>>> {
+    pub fn statics(&mut self) -> ReadResult<Vec<Arc<str>>> {
         if self.eat("statics") { self.list("[", "]", Self::string) } else { Ok(Vec::new()) }
     }
 
     /// Takes a type.
-    pub fn ty(&mut self) -> Read<Type> {
+    pub fn ty(&mut self) -> ReadResult<Type> {
         let dtype = self.one_of(&[("bool", DType::Bool), ("int", DType::Int), ("num", DType::Num)])?;
         let dims: Vec<usize> = self.list("[", "]", |c| c.parse("a dimension"))?;
         let ty = Type { dtype, shape: Shape::new(&dims) };
@@ -244,11 +248,11 @@ impl<'a> Cursor<'a> {
     }
 
     /// Takes a precision.
-    pub fn precision(&mut self) -> Read<Precision> {
+    pub fn precision(&mut self) -> ReadResult<Precision> {
         self.one_of(&[("f32", Precision::F32), ("f64", Precision::F64)])
     }
 
-    fn one_of<T: Copy>(&mut self, choices: &[(&str, T)]) -> Read<T> {
+    fn one_of<T: Copy>(&mut self, choices: &[(&str, T)]) -> ReadResult<T> {
         for (word, value) in choices {
             if self.eat(word) {
                 return Ok(*value);
@@ -259,7 +263,7 @@ impl<'a> Cursor<'a> {
     }
 
     /// Takes a word with an optional group in braces, as operators and distributions print.
-    fn braced(&mut self, expected: &str) -> Read<&'a str> {
+    fn braced(&mut self, expected: &str) -> ReadResult<&'a str> {
         let word = self.word_length();
         if word == 0 {
             return Err(self.error(expected));
@@ -272,13 +276,13 @@ impl<'a> Cursor<'a> {
     }
 
     /// Takes an operator.
-    pub fn op(&mut self) -> Read<Op> {
+    pub fn op(&mut self) -> ReadResult<Op> {
         let text = self.braced("an operator")?;
         Op::parse(text).map_err(|e| format!("line {}: {e}", self.line))
     }
 
     /// Takes a constant of that type: its kind, and its source text if there is one.
-    pub fn constant(&mut self, ty: Type, precision: Precision) -> Read<Constant> {
+    pub fn constant(&mut self, ty: Type, precision: Precision) -> ReadResult<Constant> {
         let kind = if self.eat("random") {
             let text = self.braced("a distribution")?;
             ConstKind::Random(Distribution::parse(text).map_err(|e| format!("line {}: {e}", self.line))?)
@@ -290,7 +294,7 @@ impl<'a> Cursor<'a> {
     }
 
     /// Takes a value of that type, as [`ValueText`] writes it.
-    pub fn value(&mut self, ty: &Type, precision: Precision) -> Read<Value> {
+    pub fn value(&mut self, ty: &Type, precision: Precision) -> ReadResult<Value> {
         let data = match (ty.dtype, precision) {
             (DType::Bool, _) => Data::Bool(self.elements(ty, "a truth value")?),
             (DType::Int, _) => Data::Int(self.elements(ty, "an integer")?),
@@ -300,7 +304,7 @@ impl<'a> Cursor<'a> {
         Ok(Value::new(ty.shape.clone(), data))
     }
 
-    fn elements<T: std::str::FromStr + Clone>(&mut self, ty: &Type, expected: &str) -> Read<Vec<T>> {
+    fn elements<T: std::str::FromStr + Clone>(&mut self, ty: &Type, expected: &str) -> ReadResult<Vec<T>> {
         let len = ty.shape.len();
         if ty.shape.is_scalar() || self.eat("fill") {
             return Ok(vec![self.parse(expected)?; len]);
@@ -314,7 +318,7 @@ impl<'a> Cursor<'a> {
     }
 
     /// Takes a compile-time value as [`StaticValue`] prints it.
-    pub fn static_value(&mut self) -> Read<StaticValue> {
+    pub fn static_value(&mut self) -> ReadResult<StaticValue> {
         if self.rest.starts_with('[') {
             return self.list("[", "]", Self::static_value).map(StaticValue::Array);
         }

@@ -93,7 +93,7 @@ pub struct Node {
     /// Outputs.
     pub outputs: Vec<Var>,
     /// The declared clocks of outputs.
-    pub claims: Vec<Claim>,
+    pub claims: Vec<ClockClaim>,
     /// Local static names with their source text, in textual order (for printing).
     pub statics: Vec<(Arc<str>, Arc<str>)>,
     /// All variables.
@@ -134,7 +134,7 @@ pub struct Input {
 
 /// A declared clock that is to be proved.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Claim {
+pub struct ClockClaim {
     /// The variable.
     pub var: Var,
     /// It is present iff this is present and equals `positive`.

@@ -5,7 +5,7 @@ use crate::functions::{
 };
 use crate::isa::Isa;
 use crate::product::{Matrix, MatrixMut, Packed, Product, Right, add_zeros_on, fits, has_runs, multiply_on};
-use crate::real::Number;
+use crate::real::KernelNumber;
 use crate::sums::{extremes_on, sums_on};
 
 /// `f32` or `f64`.
@@ -15,7 +15,7 @@ impl Real for f32 {}
 impl Real for f64 {}
 
 /// The kernels of a type of numbers.
-pub trait Kernels: Number {
+pub trait Kernels: KernelNumber {
     fn unary(f: Unary, x: &[Self], out: &mut [Self]);
     fn unary_one(f: Unary, x: Self) -> Self;
     fn binary(f: Binary, a: &[Self], b: &[Self], out: &mut [Self]);

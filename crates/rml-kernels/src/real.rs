@@ -25,7 +25,7 @@ macro_rules! polynomial {
 }
 
 /// What the kernels need of a number. Methods are branch-free and inlined into the loops that use them.
-pub trait Number:
+pub trait KernelNumber:
     Copy
     + Default
     + Debug
@@ -134,7 +134,7 @@ pub trait Number:
 
 /// The constants of the functions by name, and the coefficients of their polynomials from the constant on: for code
 /// that computes the same elsewhere.
-pub fn constants<T: Number>() -> Vec<(&'static str, Vec<T>)> {
+pub fn constants<T: KernelNumber>() -> Vec<(&'static str, Vec<T>)> {
     macro_rules! all {
         ($($one:ident)*; $($many:ident)*) => {
             vec![$((stringify!($one), vec![T::$one]),)* $((stringify!($many), T::$many.to_vec()),)*]
@@ -232,7 +232,7 @@ macro_rules! arithmetic {
     };
 }
 
-impl Number for f32 {
+impl KernelNumber for f32 {
     type Plain = Plain<f32>;
     #[cfg(target_arch = "x86_64")]
     type Avx512 = Avx512<std::arch::x86_64::__m512>;
@@ -273,7 +273,7 @@ impl Number for f32 {
     }
 }
 
-impl Number for f64 {
+impl KernelNumber for f64 {
     type Plain = Plain<f64>;
     #[cfg(target_arch = "x86_64")]
     type Avx512 = Avx512<std::arch::x86_64::__m512d>;

@@ -5,7 +5,7 @@
 //! axis, so a sum has the same bits whatever else is summed beside it.
 
 use crate::isa::{Isa, Task};
-use crate::real::Number;
+use crate::real::KernelNumber;
 
 const LANES: usize = 16;
 
@@ -14,7 +14,7 @@ const TILE: usize = 16;
 
 /// Adds up sixteen lanes of columns.
 #[inline(always)]
-fn tree<T: Number, const N: usize>(lanes: &mut [[T; N]; LANES]) -> [T; N] {
+fn tree<T: KernelNumber, const N: usize>(lanes: &mut [[T; N]; LANES]) -> [T; N] {
     let mut half = LANES / 2;
     while half > 0 {
         let (low, high) = lanes.split_at_mut(half);
@@ -30,7 +30,7 @@ fn tree<T: Number, const N: usize>(lanes: &mut [[T; N]; LANES]) -> [T; N] {
 
 /// The sum of a slice.
 #[inline(always)]
-fn of_slice<T: Number>(x: &[T]) -> T {
+fn of_slice<T: KernelNumber>(x: &[T]) -> T {
     if x.len() <= 4 {
         // Of the sixteen lanes, these are not zero.
         let lane = |i: usize| x.get(i).map_or(T::ZERO, |x| T::ZERO + *x);
@@ -55,7 +55,7 @@ fn of_slice<T: Number>(x: &[T]) -> T {
 
 /// The sums of `TILE` columns from column `from` on, of rows `stride` apart.
 #[inline(always)]
-fn of_tile<T: Number>(x: &[T], stride: usize, from: usize, out: &mut [T; TILE]) {
+fn of_tile<T: KernelNumber>(x: &[T], stride: usize, from: usize, out: &mut [T; TILE]) {
     let mut lanes = [[T::ZERO; TILE]; LANES];
     for (i, row) in x.chunks_exact(stride).enumerate() {
         let lane = &mut lanes[i % LANES];
@@ -76,7 +76,7 @@ struct Sums<'a, T> {
     out: &'a mut [T],
 }
 
-impl<T: Number> Task for Sums<'_, T> {
+impl<T: KernelNumber> Task for Sums<'_, T> {
     type Output = ();
     #[inline(always)]
     fn run(self) {
@@ -115,7 +115,7 @@ struct Extremes<'a, T> {
     out: &'a mut [T],
 }
 
-impl<T: Number> Task for Extremes<'_, T> {
+impl<T: KernelNumber> Task for Extremes<'_, T> {
     type Output = ();
     #[inline(always)]
     fn run(self) {
@@ -131,7 +131,7 @@ impl<T: Number> Task for Extremes<'_, T> {
 }
 
 #[inline(always)]
-fn extreme<T: Number>(x: &[T], start: T, beats: impl Fn(T, T) -> bool + Copy) -> T {
+fn extreme<T: KernelNumber>(x: &[T], start: T, beats: impl Fn(T, T) -> bool + Copy) -> T {
     let better = |best: T, x: T| if beats(x, best) || x.is_nan() { x } else { best };
     let (blocks, rest) = x.as_chunks::<LANES>();
     let mut best = start;
@@ -153,7 +153,7 @@ fn extreme<T: Number>(x: &[T], start: T, beats: impl Fn(T, T) -> bool + Copy) ->
     best
 }
 
-pub(crate) fn sums_on<T: Number>(isa: Isa, n: usize, inner: usize, x: &[T], out: &mut [T]) {
+pub(crate) fn sums_on<T: KernelNumber>(isa: Isa, n: usize, inner: usize, x: &[T], out: &mut [T]) {
     assert_eq!(Some(x.len()), out.len().checked_mul(n), "n elements for each sum");
     assert!(inner > 0 && out.len().is_multiple_of(inner), "sums stand in rows of the inner size");
     if n == 0 {
@@ -163,7 +163,7 @@ pub(crate) fn sums_on<T: Number>(isa: Isa, n: usize, inner: usize, x: &[T], out:
     }
 }
 
-pub(crate) fn extremes_on<T: Number>(isa: Isa, largest: bool, n: usize, x: &[T], out: &mut [T]) {
+pub(crate) fn extremes_on<T: KernelNumber>(isa: Isa, largest: bool, n: usize, x: &[T], out: &mut [T]) {
     assert_eq!(Some(x.len()), out.len().checked_mul(n), "n elements for each row");
     if n == 0 {
         out.fill(if largest { -T::INFINITY } else { T::INFINITY });

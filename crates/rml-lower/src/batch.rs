@@ -248,4 +248,3 @@ fn free_label(labels: &Einsum) -> Option<char> {
     let used = |c: &char| labels.result().contains(c) || labels.operands().iter().any(|o| o.contains(c));
     ('a'..='z').chain('A'..='Z').rev().find(|c| !used(c))
 }
-

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use rml_backend::{Backend, Compiled};
 use rml_base::memory::Shortage;
 use rml_base::profile::Scope;
-use rml_executor::{About, Accuracy, Executor, Footprint, Prepared, Refused, Running, Wish};
+use rml_executor::{About, Accuracy, Executor, Footprint, PrepareOptions, Prepared, Refused, Running};
 use rml_plan::Plan;
 
 use crate::machine::{Machine, footprint};
@@ -33,7 +33,7 @@ impl Executor for Lowered {
         About { name, device, devices, accuracy: NEAR, waits: false, guesses: true, compiles }
     }
 
-    fn prepare(&self, plan: &Arc<Plan>, _: &Wish) -> Result<Arc<dyn Prepared>, Refused> {
+    fn prepare(&self, plan: &Arc<Plan>, _: &PrepareOptions) -> Result<Arc<dyn Prepared>, Refused> {
         if plan.waits {
             return Err(Refused::new("blocks that wait have no routine"));
         }

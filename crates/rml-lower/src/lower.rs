@@ -4,7 +4,7 @@ use rml_backend::Function;
 use rml_base::{EntityId, IndexVec, Span};
 use rml_ir::op::{Binary, Op, Reduction};
 use rml_ir::{Position, Type};
-use rml_plan::{Atom, Case, Guard, Kind, Part, Plan, Reg, Rule, Tape, Term, Tick};
+use rml_plan::{Atom, Case, Guard, Lifetime, Part, Plan, Reg, Rule, Tape, Term, Tick};
 
 use crate::batch::{Batch, Val};
 use crate::body::Body;
@@ -97,7 +97,7 @@ impl<'a> Lower<'a> {
             consts: vec![None; plan.consts.len()],
         };
         for (i, (register, begin)) in plan.registers.iter().zip(begins).enumerate() {
-            let begin = if register.kind == Kind::Local { Begin::Unset } else { *begin };
+            let begin = if register.kind == Lifetime::Local { Begin::Unset } else { *begin };
             let value =
                 (begin != Begin::Unset).then(|| lower.source(Source::Register(i), register.ty.clone()));
             let set = match begin {

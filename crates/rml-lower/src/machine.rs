@@ -9,7 +9,7 @@ use rml_base::profile::Scope;
 use rml_base::{Diagnostic, EntityId};
 use rml_executor::{Fault, Footprint, Running, TooLong, append};
 use rml_ir::{Data, Type, Value};
-use rml_plan::{Const, Kind, Outline, Plan, Register, Start};
+use rml_plan::{Const, Lifetime, Outline, Plan, Register, Start};
 
 use crate::lower::Source;
 use crate::profile::{Probe, work};
@@ -363,7 +363,7 @@ impl Running for Machine {
 /// For each register, the constant that is read while the register is not set, if all readers have the same one.
 pub(crate) fn starts(plan: &Plan) -> Vec<Option<Value>> {
     let start = |(start, register): (&Start, &Register)| {
-        let value = start.value(plan).filter(|_| register.kind != Kind::Local)?;
+        let value = start.value(plan).filter(|_| register.kind != Lifetime::Local)?;
         Some(value.to_precision(plan.precision))
     };
     plan.starts().iter().zip(plan.registers.iter()).map(start).collect()

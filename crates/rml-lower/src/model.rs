@@ -4,11 +4,11 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use rml_backend::Function;
-use rml_backend::routine::{Given, Model, Port, Role, SUSPECT};
+use rml_backend::routine::{Port, PortRole, RoutineInput, SUSPECT, WindowModel};
 use rml_base::EntityId;
 use rml_ir::op::Op;
 use rml_ir::{Type, Value};
-use rml_plan::{Const, Kind, Plan, Reg};
+use rml_plan::{Const, Lifetime, Plan, Reg};
 
 use crate::batch::Val;
 use crate::emit::routine;
@@ -19,7 +19,7 @@ use crate::window::{Cells, Window, window};
 
 /// A window of that many ticks, at least one more than the plan looks [ahead](Plan::ahead). `state` gives the value
 /// that a state starts with, if it is not that of the program.
-pub fn model(plan: &Plan, ticks: usize, state: &dyn Fn(&str) -> Option<Value>) -> Model {
+pub fn model(plan: &Plan, ticks: usize, state: &dyn Fn(&str) -> Option<Value>) -> WindowModel {
     let begins = Begins::new(plan, state);
     let mut window = window(plan, ticks, &begins.kinds);
     window.sources.sort_by_key(|(source, _)| match source {
@@ -44,7 +44,7 @@ impl Begins {
         let unset = starts(plan);
         let mut values = unset.clone();
         for (value, register) in values.iter_mut().zip(plan.registers.iter()) {
-            let given = if let Kind::State { key, .. } = &register.kind { state(key) } else { None };
+            let given = if let Lifetime::State { key, .. } = &register.kind { state(key) } else { None };
             let known = register.known.map(Value::Bool);
             *value = known.or(given.map(|v| v.to_precision(plan.precision))).or(value.take());
         }
@@ -66,10 +66,10 @@ struct Build<'a> {
 }
 
 impl Build<'_> {
-    fn model(mut self, ticks: usize) -> Model {
+    fn model(mut self, ticks: usize) -> WindowModel {
         let sources: Vec<Source> = self.window.sources.iter().map(|(source, _)| *source).collect();
         let states = sources.partition_point(|s| matches!(s, Source::Column(_) | Source::Cell(..)));
-        let mut given: Vec<Given> = sources[..states].iter().map(|s| self.given(*s, ticks)).collect();
+        let mut given: Vec<RoutineInput> = sources[..states].iter().map(|s| self.given(*s, ticks)).collect();
         let outputs: Vec<Wanted> = (0..self.plan.outputs.len()).flat_map(|i| self.output(i, ticks)).collect();
         given.extend(sources[states..].iter().map(|s| self.given(*s, ticks)));
         let mut states = self.states(&given);
@@ -83,7 +83,7 @@ impl Build<'_> {
             // another one.
             if states.iter().all(|(at, _)| taken.contains(at)) {
                 let outputs = all().map(|(_, port)| port.clone()).collect();
-                return Model {
+                return WindowModel {
                     routine,
                     inputs: taken.into_iter().map(|i| given[i].clone()).collect(),
                     outputs,
@@ -102,18 +102,18 @@ impl Build<'_> {
         name
     }
 
-    fn port(&mut self, name: &str, role: Role) -> Port {
+    fn port(&mut self, name: &str, role: PortRole) -> Port {
         Port { name: self.fresh(name), role, start: None }
     }
 
-    fn given(&mut self, source: Source, ticks: usize) -> Given {
+    fn given(&mut self, source: Source, ticks: usize) -> RoutineInput {
         let name = |i: usize| Arc::clone(&self.plan.inputs[i].0);
         match source {
             Source::Const(k) => {
-                Given::Fixed(self.plan.consts[Const::from_index(k)].to_precision(self.plan.precision))
+                RoutineInput::Fixed(self.plan.consts[Const::from_index(k)].to_precision(self.plan.precision))
             }
-            Source::Column(i) => Given::Port(self.port(&name(i), Role::Cycles(0, ticks))),
-            Source::Cell(i, t) => Given::Port(self.port(&name(i), Role::Cycle(t))),
+            Source::Column(i) => RoutineInput::Port(self.port(&name(i), PortRole::Cycles(0, ticks))),
+            Source::Cell(i, t) => RoutineInput::Port(self.port(&name(i), PortRole::Cycle(t))),
             Source::Register(i) | Source::Told(i) => {
                 let register = &self.plan.registers[Reg::from_index(i)];
                 let same = self
@@ -124,21 +124,21 @@ impl Build<'_> {
                 let start = self.begins.values[i].clone();
                 let fixed = register.known.is_some() || (same && self.begins.kinds[i] == Begin::Set);
                 if let (true, Some(start)) = (fixed, &start) {
-                    return Given::Fixed(start.clone());
+                    return RoutineInput::Fixed(start.clone());
                 }
                 let key = match &register.kind {
-                    Kind::State { key, .. } => key.to_string(),
-                    Kind::Local | Kind::Hidden => format!("kept_{i}"),
+                    Lifetime::State { key, .. } => key.to_string(),
+                    Lifetime::Local | Lifetime::Hidden => format!("kept_{i}"),
                 };
                 let (name, role, start) = match source {
-                    Source::Told(_) => (key + ".set", Role::IsSet, Value::Bool(start.is_some())),
+                    Source::Told(_) => (key + ".set", PortRole::IsSet, Value::Bool(start.is_some())),
                     _ => (
                         key,
-                        Role::State,
+                        PortRole::State,
                         start.unwrap_or_else(|| Value::zeros(&register.ty, self.plan.precision)),
                     ),
                 };
-                Given::Port(Port { start: Some(start), ..self.port(&name, role) })
+                RoutineInput::Port(Port { start: Some(start), ..self.port(&name, role) })
             }
         }
     }
@@ -149,10 +149,10 @@ impl Build<'_> {
     }
 
     /// The next values of states, each with the source that it was.
-    fn states(&mut self, given: &[Given]) -> Vec<(usize, Wanted)> {
+    fn states(&mut self, given: &[RoutineInput]) -> Vec<(usize, Wanted)> {
         let mut states = Vec::new();
         for (at, given) in given.iter().enumerate() {
-            let (Given::Port(port), (source, _)) = (given, self.window.sources[at]) else { continue };
+            let (RoutineInput::Port(port), (source, _)) = (given, self.window.sources[at]) else { continue };
             let node = match source {
                 Source::Register(i) => self.next(i),
                 Source::Told(i) => Some(match self.window.registers[i].set {
@@ -190,10 +190,10 @@ impl Build<'_> {
         let (name, ty) = (Arc::clone(&output.name), output.ty.clone());
         let g = &mut self.window.graph;
         let (role, value, present) = match &cells[..] {
-            [] => (Role::Cycle(0), g.zeros(&ty), Some(g.truth(false))),
+            [] => (PortRole::Cycle(0), g.zeros(&ty), Some(g.truth(false))),
             [one] if one.to == one.from + 1 => {
                 let present = one.present.map(|p| element(g, p, &[]));
-                (Role::Cycle(one.from), element(g, one.value, ty.shape.dims()), present)
+                (PortRole::Cycle(one.from), element(g, one.value, ty.shape.dims()), present)
             }
             _ => {
                 let truth = g.truth(true);
@@ -202,12 +202,12 @@ impl Build<'_> {
                 let whole = cells.iter().map(|c| c.to - c.from).sum::<usize>() == done;
                 let presents: Vec<Cells> = cells.iter().map(present).collect();
                 let present = (!always || !whole).then(|| rows(g, &presents, done, &Type::condition()));
-                (Role::Cycles(0, done), rows(g, &cells, done, &ty), present)
+                (PortRole::Cycles(0, done), rows(g, &cells, done, &ty), present)
             }
         };
         let port = self.port(&name, role);
         let flag =
-            present.map(|present| (present, self.port(&format!("{}.present", port.name), Role::Present)));
+            present.map(|present| (present, self.port(&format!("{}.present", port.name), PortRole::Present)));
         std::iter::once((value, port)).chain(flag).collect()
     }
 }

@@ -3,7 +3,7 @@
 use rml_backend::{Backend, Executable, Failure, Held};
 use rml_base::EntityId;
 use rml_ir::Data;
-use rml_plan::{Kind, Plan, Reg};
+use rml_plan::{Lifetime, Plan, Reg};
 
 use crate::again::{Role, again};
 use crate::batch::Val;
@@ -71,7 +71,7 @@ impl Ready {
         };
         for (i, state) in registers.into_iter().enumerate().filter(|_| !key.searches) {
             let is_same = |node: Node| sources.contains(&(Source::Register(i), node));
-            if plan.registers[Reg::from_index(i)].kind == Kind::Local {
+            if plan.registers[Reg::from_index(i)].kind == Lifetime::Local {
                 continue;
             }
             match state {

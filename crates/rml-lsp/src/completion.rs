@@ -62,7 +62,7 @@ fn names(server: &Server, place: &Place) -> Vec<CompletionItem> {
     let mut items = variables(server, place);
     items.extend(constants(place));
     items.extend(nodes(place));
-    for info in op::entries().filter(|entry| entry.form == op::Form::Function) {
+    for info in op::entries().filter(|entry| entry.form == op::Notation::Function) {
         let mut function = item(info.name, CompletionItemKind::FUNCTION, info.signature);
         function.documentation = Some(markdown(hover::operator(info)));
         items.push(call(function));

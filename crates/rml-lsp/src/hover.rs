@@ -5,7 +5,7 @@ use std::path::Path;
 
 use indexmap::IndexSet;
 use lsp_types::{Hover, HoverContents, HoverParams, MarkupContent, MarkupKind};
-use rml::analysis::{Kind, bound};
+use rml::analysis::{WaitKind, bound};
 use rml::ir::op;
 use rml::{Inspection, Meaning, Span, Survey, VariableKind, VariableName};
 
@@ -159,15 +159,15 @@ fn wait(inspection: &Inspection, name: &VariableName) -> Option<String> {
     let (var, _) = run.flat.vars.iter_enumerated().find(|(_, data)| data.name.as_ref() == Some(path))?;
     let bound = bound(&run.causality, &run.causality.latency[var]);
     Some(match bound.kind {
-        Kind::Bounded => match bound.look_ahead {
+        WaitKind::Bounded => match bound.look_ahead {
             Some(0) | None => "known in its own cycle".to_owned(),
             Some(1) => "known 1 cycle later".to_owned(),
             Some(n) => format!("known {n} cycles later"),
         },
-        Kind::Windowed => format!("known when `{}` holds", bound.window.unwrap_or_default()),
-        Kind::ClosedOnly => "known at the end of a closed trace; in an endless stream never".to_owned(),
-        Kind::Dynamic => "only the run can tell when it is known".to_owned(),
-        Kind::Rejected => "never known".to_owned(),
+        WaitKind::Windowed => format!("known when `{}` holds", bound.window.unwrap_or_default()),
+        WaitKind::ClosedOnly => "known at the end of a closed trace; in an endless stream never".to_owned(),
+        WaitKind::Dynamic => "only the run can tell when it is known".to_owned(),
+        WaitKind::Rejected => "never known".to_owned(),
     })
 }
 

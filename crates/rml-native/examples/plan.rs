@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 use rml_backend::{Held, Options};
 use rml_backend_cpu::Cpu;
 use rml_base::EntityId;
-use rml_executor::{Executor, Running, Wish};
+use rml_executor::{Executor, PrepareOptions, Running};
 use rml_ir::{DType, Type, Value};
 use rml_native::Native;
 use rml_plan::Plan;
@@ -55,7 +55,7 @@ fn started(
     ticks: usize,
 ) -> Result<Box<dyn Running>, Box<dyn Error>> {
     let threads = std::env::var("RML_THREADS").ok().and_then(|n| n.parse().ok()).unwrap_or(1);
-    let wish = Wish { threads };
+    let wish = PrepareOptions { threads };
     let ready = executor.prepare(plan, &wish).map_err(|why| format!("{why:?}"))?;
     let mut running = ready.start(None)?;
     for (id, register) in plan.registers.iter_enumerated() {

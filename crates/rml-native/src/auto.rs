@@ -10,7 +10,8 @@ use rml_backend_cpu::Cpu;
 use rml_base::memory::Shortage;
 use rml_base::profile::Scope;
 use rml_executor::{
-    About, Choice, Executor, Footprint, Handover, Prepared, Refused, Running, TooLong, Wish, take_over,
+    About, Choice, Executor, Footprint, Handover, PrepareOptions, Prepared, Refused, Running, TooLong,
+    take_over,
 };
 use rml_ir::{Type, Value};
 use rml_plan::Plan;
@@ -83,7 +84,7 @@ impl Executor for Auto {
         About { name: "auto".to_owned(), ..Executor::about(&self.embedded) }
     }
 
-    fn prepare(&self, plan: &Arc<Plan>, wish: &Wish) -> Result<Arc<dyn Prepared>, Refused> {
+    fn prepare(&self, plan: &Arc<Plan>, wish: &PrepareOptions) -> Result<Arc<dyn Prepared>, Refused> {
         let embedded = Executor::prepare(&self.embedded, plan, wish)?;
         let Some(native) = self.native.clone() else { return Ok(embedded) };
         let plan = Arc::clone(plan);
@@ -126,7 +127,7 @@ impl Prepared for Ready {
 #[derive(Debug)]
 struct Later {
     plan: Arc<Plan>,
-    wish: Wish,
+    wish: PrepareOptions,
     native: Native,
     patience: Duration,
     job: Mutex<Option<JoinHandle<()>>>,

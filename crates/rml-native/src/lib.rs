@@ -18,9 +18,11 @@ use rml_backend_cpu::pool::MOST;
 use rml_base::codes::backend as codes;
 use rml_base::memory::Shortage;
 use rml_base::profile::Scope;
-use rml_executor::{About, Accuracy, Executor, Footprint, Handover, Prepared, Refused, Running, Wish};
+use rml_executor::{
+    About, Accuracy, Executor, Footprint, Handover, PrepareOptions, Prepared, Refused, Running,
+};
 use rml_ir::{Precision, Type, Value};
-use rml_nest::{Ends, Home, Node, Output, Program, Slot, Stage, Work};
+use rml_nest::{Ends, Home, NestNode, NestProgram, NestStage, Output, Slot, Work};
 use rml_plan::Plan;
 
 mod auto;
@@ -71,7 +73,12 @@ impl Native {
     }
 
     /// A plan as compiled code; none if the embedded executor runs it, or it cannot be compiled.
-    fn compiled(&self, plan: &Arc<Plan>, wish: &Wish, stop: &AtomicBool) -> Option<Arc<dyn Prepared>> {
+    fn compiled(
+        &self,
+        plan: &Arc<Plan>,
+        wish: &PrepareOptions,
+        stop: &AtomicBool,
+    ) -> Option<Arc<dyn Prepared>> {
         let module = Module::new(plan, (self, wish.threads), stop).ok()?;
         Some(Compiled::ready(module, plan, wish))
     }
@@ -134,7 +141,7 @@ impl Executor for Native {
         }
     }
 
-    fn prepare(&self, plan: &Arc<Plan>, wish: &Wish) -> Result<Arc<dyn Prepared>, Refused> {
+    fn prepare(&self, plan: &Arc<Plan>, wish: &PrepareOptions) -> Result<Arc<dyn Prepared>, Refused> {
         match Module::new(plan, (self, wish.threads), &AtomicBool::new(false)) {
             Ok(module) => Ok(Compiled::ready(module, plan, wish)),
             Err(Why::Embedded) => Executor::prepare(&Cpu, plan, wish),
@@ -153,7 +160,7 @@ enum Why {
 
 /// The nests of a plan, ready to be printed, the start values of its registers, and those that slide.
 struct Nests {
-    program: Program,
+    program: NestProgram,
     starts: Vec<Option<Value>>,
     slides: Vec<Sliding>,
 }
@@ -177,7 +184,7 @@ fn shared(
     let layout = Layout::new(program, slides.clone(), starts, threads);
     let ready = |(node, stage): (usize, usize)| {
         let own = (&program.nodes[node], &program.nodes[node].stages[stage]);
-        let (node, Stage { work: Work::Call(call), when, .. }) = own else {
+        let (node, NestStage { work: Work::Call(call), when, .. }) = own else {
             unreachable!("calls alone are numbered")
         };
         run::Ready::new(program, call, when, node.order)
@@ -190,7 +197,7 @@ fn shared(
 /// A compiled plan.
 #[derive(Debug)]
 struct Module {
-    program: Program,
+    program: NestProgram,
     layout: Layout,
     code: Code,
     calls: Vec<run::Ready>,
@@ -227,7 +234,7 @@ impl Module {
         let inputs = program.inputs().collect();
         let registers: Vec<Slot> = program.registers().collect();
         let number = |slot: Slot| registers.iter().position(|own| *own == slot);
-        let written_by = |node: &Node| {
+        let written_by = |node: &NestNode| {
             let all: BTreeSet<usize> =
                 node.writes.iter().filter_map(|write| number(write.register)).collect();
             all.into_iter().collect()
@@ -265,7 +272,7 @@ impl Module {
 }
 
 /// The outputs that read registers.
-fn early(program: &Program) -> Vec<usize> {
+fn early(program: &NestProgram) -> Vec<usize> {
     let is_register = |slot: Slot| matches!(program.slots[slot].home, Home::Register { .. });
     let reads = |output: &Output| {
         output.cases.iter().any(|(_, when, source)| {
@@ -283,7 +290,7 @@ struct Compiled {
 }
 
 impl Compiled {
-    fn ready(module: Module, plan: &Arc<Plan>, wish: &Wish) -> Arc<dyn Prepared> {
+    fn ready(module: Module, plan: &Arc<Plan>, wish: &PrepareOptions) -> Arc<dyn Prepared> {
         let embedded =
             Arc::new(Embedded { plan: Arc::clone(plan), wish: wish.clone(), ready: OnceLock::new() });
         Arc::new(Compiled { module: Arc::new(module), embedded })
@@ -311,7 +318,7 @@ impl Prepared for Compiled {
 #[derive(Debug)]
 struct Embedded {
     plan: Arc<Plan>,
-    wish: Wish,
+    wish: PrepareOptions,
     ready: OnceLock<Arc<dyn Prepared>>,
 }
 

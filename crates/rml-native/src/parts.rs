@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 
 use rml_base::EntityId;
 use rml_ir::op::{Binary, Op, Unary};
-use rml_nest::{Access, Def, Dim, Nest, Node, Order, Positions, Program, Slot, Stage, Work};
+use rml_nest::{Access, Def, Dim, Nest, NestNode, NestProgram, NestStage, Order, Positions, Slot, Work};
 
 use crate::layout::{Layout, Room};
 use crate::run::Ready;
@@ -127,15 +127,15 @@ pub(crate) enum Share {
 impl Shared {
     /// Decides how `threads` threads share a program. `calls` are its calls, by node and stage.
     pub(crate) fn new(
-        program: &Program,
+        program: &NestProgram,
         layout: &Layout,
         calls: &BTreeMap<(usize, usize), Ready>,
         (threads, limits): (usize, Limits),
     ) -> Shared {
         let is_shared = threads > 1 && program.ahead == 0;
-        let divided = |(k, node): (usize, &Node)| -> Vec<Option<Divided>> {
+        let divided = |(k, node): (usize, &NestNode)| -> Vec<Option<Divided>> {
             let stages = node.stages.iter().enumerate();
-            let own = |(s, stage): (usize, &Stage)| {
+            let own = |(s, stage): (usize, &NestStage)| {
                 let found = match &stage.work {
                     Work::Nest(nest) => nest_rows(nest),
                     Work::Call(_) => calls[&(k, s)].divided(),
@@ -146,11 +146,11 @@ impl Shared {
             stages.map(|stage| if is_shared { own(stage) } else { None }).collect()
         };
         let mut divided: Vec<_> = program.nodes.iter().enumerate().map(divided).collect();
-        let sharing = |(k, node): (usize, &Node)| match node.order {
+        let sharing = |(k, node): (usize, &NestNode)| match node.order {
             _ if !is_shared => Sharing::default(),
             Order::Over => {
                 let calls = |s: usize| calls.get(&(k, s)).map_or(0.0, Ready::cost);
-                let cost = |(s, stage): (usize, &Stage)| match &stage.work {
+                let cost = |(s, stage): (usize, &NestStage)| match &stage.work {
                     Work::Nest(nest) => nest_cost(nest),
                     Work::Call(_) => calls(s),
                 };
@@ -236,7 +236,7 @@ pub(crate) fn part(n: usize, parts: usize, i: usize) -> std::ops::Range<usize> {
 
 /// Completes a stage whose rows are divided: adds the accesses of its conditions, and replaces slots by those whose
 /// memory they use.
-fn placed(mut divided: Divided, stage: &Stage, layout: &Layout) -> Divided {
+fn placed(mut divided: Divided, stage: &NestStage, layout: &Layout) -> Divided {
     let conds = stage.when.iter().map(|guard| Touch { slot: guard.cond.slot, rows: None, writes: false });
     divided.touches.extend(conds);
     for touch in &mut divided.touches {
@@ -249,14 +249,14 @@ fn placed(mut divided: Divided, stage: &Stage, layout: &Layout) -> Divided {
 
 /// Whether different ticks of a node over all ticks may run at the same time: a slot with a single value may be touched
 /// only at the tick that fills it.
-fn is_apart_by_ticks(layout: &Layout, node: &Node) -> bool {
+fn is_apart_by_ticks(layout: &Layout, node: &NestNode) -> bool {
     let is_single = |at: Positions| at.is_within(Positions::STARTS) || at.is_within(Positions::ENDS);
     let is_one = |slot: &Slot| layout.rooms[*slot] == Room::One;
     let filled =
-        |stage: &Stage| stage.fills().filter(is_one).map(|slot| layout.place(slot)).collect::<Vec<_>>();
+        |stage: &NestStage| stage.fills().filter(is_one).map(|slot| layout.place(slot)).collect::<Vec<_>>();
     let places: Vec<Slot> = node.stages.iter().flat_map(filled).collect();
     places.iter().all(|place| {
-        let touches = |stage: &&Stage| {
+        let touches = |stage: &&NestStage| {
             let mut slots = stage.fills().chain(stage.reads().into_iter().map(|(_, access)| access.slot));
             slots.any(|slot| layout.place(slot) == *place)
         };
@@ -266,7 +266,7 @@ fn is_apart_by_ticks(layout: &Layout, node: &Node) -> bool {
 }
 
 /// The phases of a node; the last one also writes registers. Empty if no phase can be shared.
-fn phases(node: &Node, divided: &[Option<Divided>]) -> Vec<Phase> {
+fn phases(node: &NestNode, divided: &[Option<Divided>]) -> Vec<Phase> {
     let mut phases: Vec<Phase> = Vec::new();
     let mut touches: Vec<Touch> = Vec::new();
     for (s, own) in divided.iter().enumerate() {
@@ -298,7 +298,7 @@ fn phases(node: &Node, divided: &[Option<Divided>]) -> Vec<Phase> {
 }
 
 /// A loop as one phase, if all of its stages compute row by row.
-fn rows(node: &Node, divided: &[Option<Divided>]) -> Option<Phase> {
+fn rows(node: &NestNode, divided: &[Option<Divided>]) -> Option<Phase> {
     if !node.writes.is_empty() {
         return None;
     }

@@ -7,13 +7,13 @@ use rml_base::EntityId;
 use rml_ir::{Type, Value};
 use rml_nest::rooms::parted;
 use rml_nest::{
-    Access, Def, Ends, Home, Nest, Node, Order, Positions, Program, Slot, SlotData, Source, Stage, Test,
-    Tick, Val, Variant, Work,
+    Access, Def, Ends, Home, Nest, NestNode, NestProgram, NestStage, Order, Positions, Slot, SlotData, Test,
+    Tick, Val, Variant, Variants, Work,
 };
 use rml_plan::{Plan, Start};
 
 /// The reason why a program is left to the embedded executor; none if it is printed.
-pub(crate) fn refusal(program: &Program) -> Option<&'static str> {
+pub(crate) fn refusal(program: &NestProgram) -> Option<&'static str> {
     program.waits.then_some("its blocks wait for values")
 }
 
@@ -27,7 +27,7 @@ pub(crate) fn starts(plan: &Plan) -> Vec<Option<Value>> {
 
 /// The same program, but registers that start with a constant count as always set, and stages over all ticks read
 /// values of their own node as values of the same tick.
-pub(crate) fn simplified(mut program: Program, starts: &[Option<Value>]) -> Program {
+pub(crate) fn simplified(mut program: NestProgram, starts: &[Option<Value>]) -> NestProgram {
     let registers: Vec<_> = program.registers().collect();
     let is_held = |test: &Test| match test {
         Test::IsSet(slot) => {
@@ -35,7 +35,7 @@ pub(crate) fn simplified(mut program: Program, starts: &[Option<Value>]) -> Prog
         }
         Test::Is(_) => false,
     };
-    let certain = |source: &mut Source| {
+    let certain = |source: &mut Variants| {
         source.iter_mut().filter(|v| v.any.iter().any(is_held)).for_each(|variant| variant.any.clear());
         // Variants after one without conditions never apply.
         let mut taken = Positions::NONE;
@@ -71,14 +71,14 @@ pub(crate) fn simplified(mut program: Program, starts: &[Option<Value>]) -> Prog
 }
 
 /// Where stages of a loop read a copy of a register, lets them read the register itself.
-fn forward(program: &mut Program, n: usize) {
+fn forward(program: &mut NestProgram, n: usize) {
     let copies: Vec<(usize, Slot, Slot)> =
         program.nodes[n].stages.iter().enumerate().filter_map(copy).collect();
     for (s, register, slot) in copies.into_iter().rev() {
         let fillers =
             program.nodes[n].stages.iter().filter(|stage| stage.fills().any(|own| own == slot)).count();
-        let elsewhere = |(k, node): (usize, &Node)| {
-            let reads = node.stages.iter().flat_map(Stage::reads).map(|(_, access)| access);
+        let elsewhere = |(k, node): (usize, &NestNode)| {
+            let reads = node.stages.iter().flat_map(NestStage::reads).map(|(_, access)| access);
             let mut reads = reads.chain(node.writes.iter().flat_map(rml_nest::rooms::write_reads));
             reads.any(|access| access.slot == slot && (k != n || access.tick != Tick::Now))
         };
@@ -118,7 +118,7 @@ fn forward(program: &mut Program, n: usize) {
 }
 
 /// Calls `f` with all accesses of a source.
-fn source_reads(source: &mut Source, f: &mut impl FnMut(&mut Access)) {
+fn source_reads(source: &mut Variants, f: &mut impl FnMut(&mut Access)) {
     for variant in source {
         variant.any.iter_mut().for_each(|test| {
             if let Test::Is(guard) = test {
@@ -130,7 +130,7 @@ fn source_reads(source: &mut Source, f: &mut impl FnMut(&mut Access)) {
 }
 
 /// The slot that a stage copies as a whole, and the one that it fills.
-fn copy((s, stage): (usize, &Stage)) -> Option<(usize, Slot, Slot)> {
+fn copy((s, stage): (usize, &NestStage)) -> Option<(usize, Slot, Slot)> {
     let Work::Nest(nest) = &stage.work else { return None };
     let ([Def::Load(source)], [(to, _)]) = (nest.body.as_slice(), &nest.stores[..]) else { return None };
     let [variant] = &source[..] else { return None };
@@ -141,7 +141,7 @@ fn copy((s, stage): (usize, &Stage)) -> Option<(usize, Slot, Slot)> {
 
 /// Makes the writes of a node independent of their order: a write that reads a register written by the node reads a
 /// copy instead, which an additional last stage makes.
-fn settle(program: &mut Program, node: usize) {
+fn settle(program: &mut NestProgram, node: usize) {
     let mut writes = std::mem::take(&mut program.nodes[node].writes);
     let written: Vec<Slot> = writes.iter().map(|write| write.register).collect();
     let mut copies: BTreeMap<Slot, Slot> = BTreeMap::new();
@@ -166,7 +166,7 @@ fn settle(program: &mut Program, node: usize) {
 }
 
 /// A stage that copies a slot.
-fn copied(ty: &Type, from: Slot, to: Slot) -> Stage {
+fn copied(ty: &Type, from: Slot, to: Slot) -> NestStage {
     let whole = |slot| Access::whole(slot, Tick::Now, &ty.shape);
     let load = Def::Load(vec![Variant { at: Positions::ALL, any: Vec::new(), access: whole(from) }]);
     let nest = Nest {
@@ -174,10 +174,10 @@ fn copied(ty: &Type, from: Slot, to: Slot) -> Stage {
         body: [load].into_iter().collect(),
         stores: vec![(whole(to), Val::from_index(0))],
     };
-    Stage { at: Positions::ALL, when: Vec::new(), may_fail: false, work: Work::Nest(nest) }
+    NestStage { at: Positions::ALL, when: Vec::new(), may_fail: false, work: Work::Nest(nest) }
 }
 
-fn sources(stage: &mut Stage) -> impl Iterator<Item = &mut Source> {
+fn sources(stage: &mut NestStage) -> impl Iterator<Item = &mut Variants> {
     let (nest, call) = match &mut stage.work {
         Work::Nest(nest) => (Some(nest), None),
         Work::Call(call) => (None, Some(call)),

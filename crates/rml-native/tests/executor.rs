@@ -9,7 +9,8 @@ use rml_base::memory::Shortage;
 use rml_base::profile::Scope;
 use rml_executor::suite::check;
 use rml_executor::{
-    About, Choice, Executor, Footprint, Handover, Prepared, Refused, Running, TooLong, Wish, take_over,
+    About, Choice, Executor, Footprint, Handover, PrepareOptions, Prepared, Refused, Running, TooLong,
+    take_over,
 };
 use rml_native::{Auto, Native};
 use rml_plan::Plan;
@@ -41,7 +42,7 @@ impl Executor for Turns {
         Executor::about(&self.0)
     }
 
-    fn prepare(&self, plan: &Arc<Plan>, wish: &Wish) -> Result<Arc<dyn Prepared>, Refused> {
+    fn prepare(&self, plan: &Arc<Plan>, wish: &PrepareOptions) -> Result<Arc<dyn Prepared>, Refused> {
         let one = Executor::prepare(&self.0, plan, wish)?;
         Ok(Arc::new(Both { one, registers: plan.registers.len() }))
     }

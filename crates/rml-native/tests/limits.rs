@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use rml_backend::Options;
 use rml_base::memory;
-use rml_executor::{Executor, Next, Running, Wish, suite};
+use rml_executor::{Executor, Next, PrepareOptions, Running, suite};
 use rml_ir::Data;
 use rml_native::Native;
 
@@ -45,7 +45,7 @@ fn it_asks_for_its_footprint_and_runs_in_segments_if_that_is_too_much() {
     let native = Native::open(&Options::default()).expect("a C compiler");
     assert_eq!(suite::limits(&native), []);
     let plan = Arc::new(rml_plan::parse(TEXT).expect("it is a plan"));
-    let prepared = native.prepare(&plan, &Wish::default()).expect("it is compiled");
+    let prepared = native.prepare(&plan, &PrepareOptions::default()).expect("it is compiled");
     let ticks = 2000;
     let mut whole = prepared.start(None).expect("there is memory");
     whole.ask(ticks).expect("there is memory");

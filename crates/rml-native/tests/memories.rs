@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use rml_backend::{Held, Options};
-use rml_executor::{Executor, Reference, Running, Wish};
+use rml_executor::{Executor, PrepareOptions, Reference, Running};
 use rml_ir::{DType, Data, Shape, Value};
 use rml_native::Native;
 use rml_plan::Plan;
@@ -52,7 +52,11 @@ fn compare(plan: &Arc<Plan>, lengths: &[usize]) {
     assert_eq!(text.contains("*const moved_"), moved > 0, "{text}");
     let native: [&dyn Executor; 2] = [&native.clone(), &native.sharing_all(true)];
     let start = |executor: &dyn Executor, threads| {
-        executor.prepare(plan, &Wish { threads }).expect("it runs").start(None).expect("there is memory")
+        executor
+            .prepare(plan, &PrepareOptions { threads })
+            .expect("it runs")
+            .start(None)
+            .expect("there is memory")
     };
     let mut runs = vec![start(&Reference, 1), start(native[0], 1), start(native[1], 3)];
     let mut count = 7;

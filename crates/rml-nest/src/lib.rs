@@ -57,7 +57,7 @@ use std::sync::Arc;
 use rml_base::{IndexVec, Span, entity_id};
 use rml_ir::op::Op;
 use rml_ir::{Precision, Shape, Type, Value};
-pub use rml_plan::{Kind, Position, Positions, Tick};
+pub use rml_plan::{Lifetime, Position, Positions, Tick};
 
 mod contraction;
 pub mod evaluate;
@@ -99,7 +99,7 @@ entity_id!(
 
 /// How to run one window, in nests.
 #[derive(Clone, Debug)]
-pub struct Program {
+pub struct NestProgram {
     /// The node's name.
     pub name: Arc<str>,
     /// How `num` is computed.
@@ -114,7 +114,7 @@ pub struct Program {
     /// All slots. Inputs and registers are in the order of the plan.
     pub slots: IndexVec<Slot, SlotData>,
     /// The nodes, in order.
-    pub nodes: Vec<Node>,
+    pub nodes: Vec<NestNode>,
     /// Writes of registers at each finished tick, after all nodes have run. They all read the values that registers had
     /// before that tick.
     pub commits: Vec<Write>,
@@ -164,7 +164,7 @@ pub enum Home {
     /// A register: one value, which outlives ticks.
     Register {
         /// How long its value is kept.
-        kind: Kind,
+        kind: Lifetime,
         /// The truth value that it has at the start of every window, if the program relies on one.
         known: Option<bool>,
     },
@@ -177,13 +177,13 @@ pub enum Home {
 
 /// Stages that run at each tick.
 #[derive(Clone, PartialEq, Debug)]
-pub struct Node {
+pub struct NestNode {
     /// The order of the ticks.
     pub order: Order,
     /// Conditions that end sequences within the window, as [`rml_plan::Region::Loop`] says.
     pub by: Vec<Access>,
     /// The stages, in order.
-    pub stages: Vec<Stage>,
+    pub stages: Vec<NestStage>,
     /// The registers written at each tick, after the stages.
     pub writes: Vec<Write>,
 }
@@ -201,7 +201,7 @@ pub enum Order {
 
 /// What fills slots at a tick.
 #[derive(Clone, PartialEq, Debug)]
-pub struct Stage {
+pub struct NestStage {
     /// The positions at which it runs.
     pub at: Positions,
     /// It runs where all of these hold. They are tested in order: a later one may be absent where an earlier one does
@@ -237,11 +237,11 @@ pub struct Nest {
 #[derive(Clone, PartialEq, Debug)]
 pub enum Def {
     /// Elements of slots.
-    Load(Source),
+    Load(Variants),
     /// Elements of slots at positions known only at run time; it fails if a position is outside of the axis.
     Take {
         /// The elements at position 0.
-        source: Source,
+        source: Variants,
         /// The positions.
         at: Val,
         /// The length of the axis.
@@ -284,11 +284,11 @@ pub struct Operand {
     /// Its shape; each access has a stride for each dimension.
     pub dims: Vec<usize>,
     /// The places of its elements.
-    pub source: Source,
+    pub source: Variants,
 }
 
 /// A list of variants: elements are read from the first one that applies at a tick.
-pub type Source = Vec<Variant>;
+pub type Variants = Vec<Variant>;
 
 /// One of several places from which a tick may read.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -344,7 +344,7 @@ pub struct Write {
     /// Where one of these holds, it becomes unset instead, whether or not it would be written.
     pub unless: Vec<Access>,
     /// The value: a tensor of the register's shape.
-    pub value: Source,
+    pub value: Variants,
 }
 
 /// An output of the program.
@@ -355,10 +355,10 @@ pub struct Output {
     /// The type of its values.
     pub ty: Type,
     /// Where it is present, and its value there: a tensor of its shape.
-    pub cases: Vec<(Positions, Vec<Guard>, Source)>,
+    pub cases: Vec<(Positions, Vec<Guard>, Variants)>,
 }
 
-impl Program {
+impl NestProgram {
     /// The slots of the inputs, in order.
     pub fn inputs(&self) -> impl Iterator<Item = Slot> + '_ {
         self.slots.iter_enumerated().filter(|(_, s)| matches!(s.home, Home::Input)).map(|(id, _)| id)
@@ -392,7 +392,7 @@ impl SlotData {
     }
 }
 
-impl Stage {
+impl NestStage {
     /// The slots that it fills, one for each store.
     pub fn fills(&self) -> impl Iterator<Item = Slot> + '_ {
         let (stores, out) = match &self.work {
@@ -403,7 +403,7 @@ impl Stage {
     }
 
     /// The tensors that it reads.
-    pub fn sources(&self) -> Vec<&Source> {
+    pub fn sources(&self) -> Vec<&Variants> {
         match &self.work {
             Work::Nest(nest) => nest.body.iter().filter_map(Def::source).collect(),
             Work::Call(call) => call.start.iter().chain(&call.operands).map(|o| &o.source).collect(),
@@ -419,7 +419,7 @@ impl Stage {
 }
 
 /// Everything that a tensor is read from, and at which positions.
-pub fn accesses(source: &Source) -> Vec<(Positions, Access)> {
+pub fn accesses(source: &Variants) -> Vec<(Positions, Access)> {
     let of = |variant: &Variant| {
         let tests = variant.any.iter().map(|test| match test {
             Test::Is(guard) => guard.cond.clone(),
@@ -479,7 +479,7 @@ impl Def {
     }
 
     /// Where its elements are, if it reads a slot.
-    pub fn source(&self) -> Option<&Source> {
+    pub fn source(&self) -> Option<&Variants> {
         match self {
             Def::Load(source) | Def::Take { source, .. } => Some(source),
             Def::Apply(..) | Def::Fold(..) | Def::Chain { .. } => None,
@@ -487,7 +487,7 @@ impl Def {
     }
 
     /// Where its elements are, if it reads a slot.
-    pub fn source_mut(&mut self) -> Option<&mut Source> {
+    pub fn source_mut(&mut self) -> Option<&mut Variants> {
         match self {
             Def::Load(source) | Def::Take { source, .. } => Some(source),
             Def::Apply(..) | Def::Fold(..) | Def::Chain { .. } => None,

@@ -4,19 +4,19 @@
 use std::collections::BTreeMap;
 
 use rml_base::{FileId, IndexVec, Span};
-use rml_ir::text::{Cursor, Read};
+use rml_ir::text::{Cursor, ReadResult};
 use rml_plan::read_place;
 
 use crate::{
-    Access, Call, Def, Dim, Ends, Fold, Guard, Home, Kind, Nest, Node, Operand, Order, Output, Positions,
-    Program, Slot, SlotData, Source, Stage, Test, Tick, Val, Variant, Work, Write,
+    Access, Call, Def, Dim, Ends, Fold, Guard, Home, Lifetime, Nest, NestNode, NestProgram, NestStage,
+    Operand, Order, Output, Positions, Slot, SlotData, Test, Tick, Val, Variant, Variants, Work, Write,
 };
 
 /// Reads what [`print`](super::print) writes; an error names line and expectation. The result need not verify.
 ///
 /// # Errors
 /// The first line that is none of nests.
-pub fn parse(text: &str) -> Result<Program, String> {
+pub fn parse(text: &str) -> Result<NestProgram, String> {
     let lines = || text.lines().enumerate().map(|(i, l)| Cursor::new(i + 1, l)).filter(|c| !c.at_end());
     let mut c = lines().next().ok_or("the text is empty")?;
     c.expect("nests")?;
@@ -25,7 +25,7 @@ pub fn parse(text: &str) -> Result<Program, String> {
     c.end()?;
     let (slots, nodes, commits, outputs) = (IndexVec::new(), Vec::new(), Vec::new(), Vec::new());
     let program =
-        Program { name, precision, ends: Ends::Nothing, waits, ahead, slots, nodes, commits, outputs };
+        NestProgram { name, precision, ends: Ends::Nothing, waits, ahead, slots, nodes, commits, outputs };
     let mut reader = Reader { program, names: BTreeMap::new(), node: None, stage: None };
     // A slot may be read before its line.
     let mut rest = Vec::new();
@@ -49,9 +49,9 @@ struct Open {
 }
 
 struct Reader<'a> {
-    program: Program,
+    program: NestProgram,
     names: BTreeMap<&'a str, Slot>,
-    node: Option<Node>,
+    node: Option<NestNode>,
     stage: Option<Open>,
 }
 
@@ -60,7 +60,7 @@ const HOMES: [&str; 7] = ["in", "const", "tick", "parameter", "state", "carried"
 
 impl<'a> Reader<'a> {
     /// Reads the line of a slot, if it is one.
-    fn slot(&mut self, c: &mut Cursor<'a>) -> Read<bool> {
+    fn slot(&mut self, c: &mut Cursor<'a>) -> ReadResult<bool> {
         let Some(word) = HOMES.into_iter().find(|word| c.eat(word)) else { return Ok(false) };
         let name = c.word("the name of a slot")?;
         c.expect(":")?;
@@ -74,9 +74,9 @@ impl<'a> Reader<'a> {
             "tick" => Home::Tick { ahead: if c.eat("ahead") { c.parse("a number of ticks")? } else { 0 } },
             _ => {
                 let kind = match word {
-                    "carried" => Kind::Hidden,
-                    "local" => Kind::Local,
-                    _ => Kind::State { key: c.string()?, parameter: word == "parameter" },
+                    "carried" => Lifetime::Hidden,
+                    "local" => Lifetime::Local,
+                    _ => Lifetime::State { key: c.string()?, parameter: word == "parameter" },
                 };
                 let known = if c.eat("is") { Some(c.parse("a truth value")?) } else { None };
                 Home::Register { kind, known }
@@ -95,14 +95,14 @@ impl<'a> Reader<'a> {
     }
 
     /// Reads a line whose slots are known.
-    fn line(&mut self, c: &mut Cursor<'a>) -> Read<()> {
+    fn line(&mut self, c: &mut Cursor<'a>) -> ReadResult<()> {
         if let Some(mut open) = self.stage.take() {
             if !c.eat("}") {
                 self.statement(c, &mut open)?;
                 self.stage = Some(open);
             } else if let Some(node) = &mut self.node {
                 let Open { at, when, may_fail, nest } = open;
-                node.stages.push(Stage { at, when, may_fail, work: Work::Nest(nest) });
+                node.stages.push(NestStage { at, when, may_fail, work: Work::Nest(nest) });
             }
         } else if let Some(mut node) = self.node.take() {
             if c.eat("}") {
@@ -132,7 +132,7 @@ impl<'a> Reader<'a> {
     }
 
     /// The first line of a node.
-    fn head(&self, c: &mut Cursor<'a>) -> Read<Node> {
+    fn head(&self, c: &mut Cursor<'a>) -> ReadResult<NestNode> {
         let order = match c.word("a line of nests")? {
             "over" => Order::Over,
             "forward" => Order::Forward,
@@ -147,11 +147,11 @@ impl<'a> Reader<'a> {
             }
         }
         c.expect("{")?;
-        Ok(Node { order, by, stages: Vec::new(), writes: Vec::new() })
+        Ok(NestNode { order, by, stages: Vec::new(), writes: Vec::new() })
     }
 
     /// A line of a node.
-    fn inside(&mut self, c: &mut Cursor<'a>, node: &mut Node) -> Read<()> {
+    fn inside(&mut self, c: &mut Cursor<'a>, node: &mut NestNode) -> ReadResult<()> {
         if c.eat("nest") {
             let dims = if c.eat("for") { Self::dims(c)? } else { IndexVec::new() };
             let (at, when, may_fail) = self.run(c)?;
@@ -167,7 +167,7 @@ impl<'a> Reader<'a> {
             let (op, mut operands) = (c.op()?, c.list("(", ")", |c| self.operand(c))?);
             let (at, when, may_fail) = self.run(c)?;
             start.iter_mut().chain(&mut operands).for_each(|o| within(&mut o.source, at));
-            node.stages.push(Stage {
+            node.stages.push(NestStage {
                 at,
                 when,
                 may_fail,
@@ -184,7 +184,7 @@ impl<'a> Reader<'a> {
         Ok(())
     }
 
-    fn dims(c: &mut Cursor<'a>) -> Read<IndexVec<Dim, usize>> {
+    fn dims(c: &mut Cursor<'a>) -> ReadResult<IndexVec<Dim, usize>> {
         let mut dims: IndexVec<Dim, usize> = IndexVec::new();
         loop {
             c.next_id::<Dim>("i", dims.len())?;
@@ -197,7 +197,7 @@ impl<'a> Reader<'a> {
     }
 
     /// Where a stage runs, and whether it may fail.
-    fn run(&self, c: &mut Cursor<'a>) -> Read<(Positions, Vec<Guard>, bool)> {
+    fn run(&self, c: &mut Cursor<'a>) -> ReadResult<(Positions, Vec<Guard>, bool)> {
         let (at, when) = (read_place(c)?, self.when(c)?);
         let may_fail = c.eat("may");
         if may_fail {
@@ -207,7 +207,7 @@ impl<'a> Reader<'a> {
     }
 
     /// A line of a nest.
-    fn statement(&self, c: &mut Cursor<'a>, open: &mut Open) -> Read<()> {
+    fn statement(&self, c: &mut Cursor<'a>, open: &mut Open) -> ReadResult<()> {
         if c.eat("store") {
             let access = self.access(c)?;
             c.expect("=")?;
@@ -247,11 +247,11 @@ impl<'a> Reader<'a> {
         Ok(())
     }
 
-    fn operand(&self, c: &mut Cursor<'a>) -> Read<Operand> {
+    fn operand(&self, c: &mut Cursor<'a>) -> ReadResult<Operand> {
         Ok(Operand { dims: c.list("[", "]", |c| c.parse("a dimension"))?, source: self.source(c)? })
     }
 
-    fn write(&self, c: &mut Cursor<'a>) -> Read<Write> {
+    fn write(&self, c: &mut Cursor<'a>) -> ReadResult<Write> {
         let (register, at) = (self.name(c)?, read_place(c)?);
         c.expect("=")?;
         let mut value = self.source(c)?;
@@ -267,7 +267,7 @@ impl<'a> Reader<'a> {
     }
 
     /// One more case of the last output.
-    fn case(&mut self, c: &mut Cursor<'a>) -> Read<()> {
+    fn case(&mut self, c: &mut Cursor<'a>) -> ReadResult<()> {
         let at = read_place(c)?;
         c.expect("=")?;
         let mut source = self.source(c)?;
@@ -278,11 +278,11 @@ impl<'a> Reader<'a> {
         Ok(())
     }
 
-    fn when(&self, c: &mut Cursor<'a>) -> Read<Vec<Guard>> {
+    fn when(&self, c: &mut Cursor<'a>) -> ReadResult<Vec<Guard>> {
         if c.eat("when") { self.guards(c, "and") } else { Ok(Vec::new()) }
     }
 
-    fn guards(&self, c: &mut Cursor<'a>, between: &str) -> Read<Vec<Guard>> {
+    fn guards(&self, c: &mut Cursor<'a>, between: &str) -> ReadResult<Vec<Guard>> {
         let mut guards = vec![self.guard(c)?];
         while c.eat(between) {
             guards.push(self.guard(c)?);
@@ -290,12 +290,12 @@ impl<'a> Reader<'a> {
         Ok(guards)
     }
 
-    fn guard(&self, c: &mut Cursor<'a>) -> Read<Guard> {
+    fn guard(&self, c: &mut Cursor<'a>) -> ReadResult<Guard> {
         let value = !c.eat("not");
         Ok(Guard { cond: self.access(c)?, value })
     }
 
-    fn source(&self, c: &mut Cursor<'a>) -> Read<Source> {
+    fn source(&self, c: &mut Cursor<'a>) -> ReadResult<Variants> {
         let mut source = vec![self.variant(c)?];
         while c.eat("|") {
             source.push(self.variant(c)?);
@@ -303,7 +303,7 @@ impl<'a> Reader<'a> {
         Ok(source)
     }
 
-    fn variant(&self, c: &mut Cursor<'a>) -> Read<Variant> {
+    fn variant(&self, c: &mut Cursor<'a>) -> ReadResult<Variant> {
         let (access, at) = (self.access(c)?, read_place(c)?);
         let mut any = Vec::new();
         if c.eat("if") {
@@ -315,7 +315,7 @@ impl<'a> Reader<'a> {
         Ok(Variant { at, any, access })
     }
 
-    fn test(&self, c: &mut Cursor<'a>) -> Read<Test> {
+    fn test(&self, c: &mut Cursor<'a>) -> ReadResult<Test> {
         let guard = self.guard(c)?;
         if !c.eat("is") {
             return Ok(Test::Is(guard));
@@ -324,7 +324,7 @@ impl<'a> Reader<'a> {
         Ok(Test::IsSet(guard.cond.slot))
     }
 
-    fn access(&self, c: &mut Cursor<'a>) -> Read<Access> {
+    fn access(&self, c: &mut Cursor<'a>) -> ReadResult<Access> {
         let slot = self.name(c)?;
         let tick = if c.eat("@") {
             match c.word("a tick")? {
@@ -343,7 +343,7 @@ impl<'a> Reader<'a> {
         Ok(Access { slot, tick, offset, strides })
     }
 
-    fn name(&self, c: &mut Cursor<'a>) -> Read<Slot> {
+    fn name(&self, c: &mut Cursor<'a>) -> ReadResult<Slot> {
         let name = c.word("the name of a slot")?;
         self.names
             .get(name)
@@ -353,7 +353,7 @@ impl<'a> Reader<'a> {
 }
 
 /// Variants apply where their reader is.
-fn within(source: &mut Source, at: Positions) {
+fn within(source: &mut Variants, at: Positions) {
     source.iter_mut().for_each(|variant| variant.at = variant.at.and(at));
 }
 

@@ -7,12 +7,12 @@ use rml_ir::text::{Commas, ValueText};
 use rml_plan::place;
 
 use crate::{
-    Access, Call, Def, Ends, Guard, Home, Kind, Nest, Node, Operand, Order, Positions, Program, Slot,
-    SlotData, Source, Stage, Test, Tick, Variant, Work, Write,
+    Access, Call, Def, Ends, Guard, Home, Lifetime, Nest, NestNode, NestProgram, NestStage, Operand, Order,
+    Positions, Slot, SlotData, Test, Tick, Variant, Variants, Work, Write,
 };
 
 /// The text of a program.
-pub fn print(program: &Program) -> String {
+pub fn print(program: &NestProgram) -> String {
     let mut out = String::new();
     // Writing to a string does not fail.
     let _ = Printer { program, out: &mut out }.program();
@@ -35,7 +35,7 @@ fn is_short(data: &SlotData) -> bool {
 }
 
 struct Printer<'a> {
-    program: &'a Program,
+    program: &'a NestProgram,
     out: &'a mut String,
 }
 
@@ -87,12 +87,12 @@ impl Printer<'_> {
             Home::Register { kind, known } => {
                 let known = known.map_or(String::new(), |known| format!(" is {known}"));
                 match kind {
-                    Kind::State { key, parameter } => {
+                    Lifetime::State { key, parameter } => {
                         let what = if *parameter { "parameter" } else { "state" };
                         writeln!(self.out, "{what} {name}: {ty} {key:?}{known}")
                     }
-                    Kind::Hidden => writeln!(self.out, "carried {name}: {ty}{known}"),
-                    Kind::Local => writeln!(self.out, "local {name}: {ty}{known}"),
+                    Lifetime::Hidden => writeln!(self.out, "carried {name}: {ty}{known}"),
+                    Lifetime::Local => writeln!(self.out, "local {name}: {ty}{known}"),
                 }
             }
             Home::Tick { ahead } => {
@@ -103,7 +103,7 @@ impl Printer<'_> {
         }
     }
 
-    fn node(&mut self, node: &Node, is_first: bool) -> fmt::Result {
+    fn node(&mut self, node: &NestNode, is_first: bool) -> fmt::Result {
         let order = match node.order {
             Order::Over => "over",
             Order::Forward => "forward",
@@ -131,7 +131,7 @@ impl Printer<'_> {
         writeln!(self.out, "}}")
     }
 
-    fn stage(&mut self, stage: &Stage) -> fmt::Result {
+    fn stage(&mut self, stage: &NestStage) -> fmt::Result {
         let fails = if stage.may_fail { " may fail" } else { "" };
         let run = format!("{}{}{fails}", place(stage.at), self.when(&stage.when));
         match &stage.work {
@@ -200,7 +200,7 @@ impl Printer<'_> {
     }
 
     /// Variants; their positions are those of the reader, if nothing else is said.
-    fn source(&self, source: &Source, reader: Positions) -> String {
+    fn source(&self, source: &Variants, reader: Positions) -> String {
         let variants: Vec<String> = source.iter().map(|variant| self.variant(variant, reader)).collect();
         variants.join(" | ")
     }

@@ -20,7 +20,7 @@ use std::ops::Range;
 use rml_base::EntityId;
 use rml_plan::Plan;
 
-use crate::{Access, Def, Guard, Home, Nest, Program, Slot, Stage, Tick, Val, Variant, Work, Write};
+use crate::{Access, Def, Guard, Home, Nest, NestProgram, NestStage, Slot, Tick, Val, Variant, Work, Write};
 
 /// A register whose value slides.
 #[derive(Clone, PartialEq, Debug)]
@@ -47,7 +47,7 @@ pub struct Slide {
 
 /// The registers of a program that slide; it is that of the plan, fused or not. Those whose stages do more than to move
 /// what is left are not among them.
-pub fn slides(program: &Program, plan: &Plan) -> Vec<Slide> {
+pub fn slides(program: &NestProgram, plan: &Plan) -> Vec<Slide> {
     let registers: Vec<Slot> = program.registers().collect();
     let found = plan.slides().into_iter().filter_map(|slide| {
         let register = registers[slide.register.index()];
@@ -74,7 +74,7 @@ pub fn slides(program: &Program, plan: &Plan) -> Vec<Slide> {
 }
 
 /// The slot that a write copies whole to its register.
-fn after(program: &Program, write: &Write) -> Option<Slot> {
+fn after(program: &NestProgram, write: &Write) -> Option<Slot> {
     let [Variant { any, access, .. }] = &write.value[..] else { return None };
     let data = &program.slots[access.slot];
     let is_whole = *access == Access::whole(access.slot, access.tick, &data.ty.shape);
@@ -91,7 +91,7 @@ fn range(access: &Access, nest: &Nest) -> Range<usize> {
     at(down)..at(up) + 1
 }
 
-fn stages(program: &Program) -> impl Iterator<Item = &Stage> {
+fn stages(program: &NestProgram) -> impl Iterator<Item = &NestStage> {
     program.nodes.iter().flat_map(|node| &node.stages)
 }
 
@@ -102,7 +102,7 @@ impl Slide {
     }
 
     /// Whether all that a stage does is to move what is already there.
-    pub fn is_moved(&self, stage: &Stage) -> bool {
+    pub fn is_moved(&self, stage: &NestStage) -> bool {
         let Work::Nest(nest) = &stage.work else { return false };
         let ([Def::Load(_)], [(to, _)]) = (nest.body.as_slice(), &nest.stores[..]) else { return false };
         let own = range(to, nest);
@@ -111,16 +111,16 @@ impl Slide {
     }
 
     /// Whether a stage is the first one that fills the value after a tick.
-    pub fn opens(&self, program: &Program, stage: &Stage) -> bool {
-        let fills = |stage: &&Stage| stage.fills().any(|slot| slot == self.after);
+    pub fn opens(&self, program: &NestProgram, stage: &NestStage) -> bool {
+        let fills = |stage: &&NestStage| stage.fills().any(|slot| slot == self.after);
         stages(program).find(fills) == Some(stage)
     }
 
     /// Whether stages fill the value after a tick such that each of them either computes what is new, or moves the
     /// rest.
-    fn is_stored(&self, program: &Program) -> bool {
-        let fills = |stage: &&Stage| stage.fills().any(|slot| slot == self.after);
-        let is_new = |stage: &Stage| match &stage.work {
+    fn is_stored(&self, program: &NestProgram) -> bool {
+        let fills = |stage: &&NestStage| stage.fills().any(|slot| slot == self.after);
+        let is_new = |stage: &NestStage| match &stage.work {
             Work::Call(_) => false,
             Work::Nest(nest) => nest.stores.iter().filter(|(to, _)| to.slot == self.after).all(|(to, _)| {
                 let own = range(to, nest);
@@ -132,8 +132,8 @@ impl Slide {
     }
 
     /// Whether a slot is a copy of the register, and of nothing else.
-    fn is_copied(&self, program: &Program, slot: Slot) -> bool {
-        let fills = |stage: &&Stage| stage.fills().any(|own| own == slot);
+    fn is_copied(&self, program: &NestProgram, slot: Slot) -> bool {
+        let fills = |stage: &&NestStage| stage.fills().any(|own| own == slot);
         let data = &program.slots[slot];
         if data.ty.shape.len() != self.len || !matches!(data.home, Home::Tick { .. }) {
             return false;

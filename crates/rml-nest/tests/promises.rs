@@ -3,12 +3,12 @@
 
 use rml::{Options, Source, StaticValue};
 use rml_ir::DType;
-use rml_nest::{Home, Order, Program, Work};
+use rml_nest::{Home, NestProgram, Order, Work};
 
 const TRAIN: &str = include_str!("../../rml/benches/peers/train.rml");
 
 /// The nests of the training of a cell.
-fn training(cell: &str, text: &str) -> Program {
+fn training(cell: &str, text: &str) -> NestProgram {
     let source = Source::text("bench.rml", format!("{TRAIN}{text}").replace("CELL", cell));
     let set = [("units", 32), ("d", 32), ("batch", 16)];
     let set = set.map(|(name, n)| (name.to_owned(), StaticValue::Int(n)));
@@ -20,7 +20,7 @@ fn training(cell: &str, text: &str) -> Program {
 }
 
 /// How many nests there are, how many slots stages fill, and how many bytes these have at a tick.
-fn counts(program: &Program) -> [usize; 3] {
+fn counts(program: &NestProgram) -> [usize; 3] {
     let stages = program.nodes.iter().flat_map(|node| &node.stages);
     let filled = || program.slots.iter().filter(|slot| matches!(slot.home, Home::Tick { .. }));
     let width = |dtype| match dtype {
@@ -33,11 +33,11 @@ fn counts(program: &Program) -> [usize; 3] {
 }
 
 /// The stages of the loops over ticks.
-fn loops(program: &Program) -> Vec<String> {
+fn loops(program: &NestProgram) -> Vec<String> {
     let loops = program.nodes.iter().filter(|node| node.order != Order::Over);
-    let outline = |node: &rml_nest::Node| {
+    let outline = |node: &rml_nest::NestNode| {
         let order = if node.order == Order::Forward { "forward" } else { "backward" };
-        let stage = |stage: &rml_nest::Stage| match stage.work {
+        let stage = |stage: &rml_nest::NestStage| match stage.work {
             Work::Nest(_) => " nest",
             Work::Call(_) => " call",
         };

@@ -7,7 +7,7 @@
 //! Every operator has an entry in `operators`; the match is exhaustive, so a new operator does not compile without an
 //! entry.
 
-use rml_backend::routine::Model;
+use rml_backend::routine::WindowModel;
 use rml_base::Span;
 
 mod integer;
@@ -44,6 +44,6 @@ pub enum Refused {
 ///
 /// # Errors
 /// An operator that ONNX Runtime does not have, or a model larger than a message can be.
-pub fn export(model: &Model, note: &str) -> Result<Vec<u8>, Refused> {
+pub fn export(model: &WindowModel, note: &str) -> Result<Vec<u8>, Refused> {
     model::write(model, note)
 }

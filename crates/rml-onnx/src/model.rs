@@ -1,7 +1,7 @@
 //! Converts a model to a `ModelProto`.
 
-use rml_backend::routine::{Body, Given, Loop, Model, SUSPECT, SUSPICION, Slot, Step};
-use rml_backend::{Function, Kind, Val};
+use rml_backend::routine::{Body, Loop, RoutineInput, SUSPECT, SUSPICION, Slot, Step, WindowModel};
+use rml_backend::{DefKind, Function, Val};
 use rml_base::IndexVec;
 
 use crate::message::Message;
@@ -11,16 +11,16 @@ use crate::{IR, OPSET, Refused, integer, operators};
 /// The most bytes of a message.
 const MOST: usize = i32::MAX as usize;
 
-pub(crate) fn write(model: &Model, note: &str) -> Result<Vec<u8>, Refused> {
+pub(crate) fn write(model: &WindowModel, note: &str) -> Result<Vec<u8>, Refused> {
     let routine = &model.routine;
     let mut w = Writer::default();
     let (mut inputs, mut starts) = (Vec::new(), Vec::new());
     for (given, ty) in model.inputs.iter().zip(routine.input_types()) {
         let (elem, dims) = of(ty, routine.precision);
         let v = match given {
-            Given::Fixed(value) => w.net.value(value),
-            Given::Port(_) if dims.contains(&0) => w.net.splat(0.0, elem, dims),
-            Given::Port(port) => {
+            RoutineInput::Fixed(value) => w.net.value(value),
+            RoutineInput::Port(_) if dims.contains(&0) => w.net.splat(0.0, elem, dims),
+            RoutineInput::Port(port) => {
                 let v = V { name: port.name.as_str().into(), elem, dims: dims.to_vec() };
                 inputs.push(v.info(&port.told()));
                 starts.extend(port.start.as_ref().map(|start| tensor(&v, &raw(start).1)));
@@ -67,7 +67,7 @@ impl Writer {
     }
 
     /// The results under their names.
-    fn outputs(&mut self, model: &Model) -> Vec<Message> {
+    fn outputs(&mut self, model: &WindowModel) -> Vec<Message> {
         let mut outputs = Vec::new();
         let mut name = |net: &mut Net, x: &V, name: &str, doc: &str| {
             let v = V { name: name.into(), ..x.clone() };
@@ -191,9 +191,9 @@ fn call(net: &mut Net, function: &Function, args: &[V]) -> Result<(Vec<V>, Vec<V
     for def in function.values.iter() {
         let (elem, dims) = of(&def.ty, function.precision);
         let value = match &def.kind {
-            Kind::Input => args[values.len()].clone(),
-            Kind::Const(value) => net.value(value),
-            Kind::Apply { op, args } => {
+            DefKind::Input => args[values.len()].clone(),
+            DefKind::Const(value) => net.value(value),
+            DefKind::Apply { op, args } => {
                 let args: Vec<&V> = args.iter().map(|a| &values[*a]).collect();
                 tests.extend(integer::suspicion(net, op, &args, &def.ty));
                 if dims.contains(&0) {

@@ -6,11 +6,11 @@ use rml_base::IndexVec;
 use rml_ir::flat::{Flat, Init, Rhs, Var, Window};
 
 use crate::chronogram::{Arrow, CellIndex};
-use crate::rows::Names;
+use crate::rows::StreamNames;
 
 /// What is known about a cell.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Status {
+pub enum CellStatus {
     /// No value in this cycle.
     Absent,
     /// Not determined.
@@ -28,9 +28,9 @@ pub fn dependences(
     flat: &Flat,
     rows: &[Var],
     cycles: usize,
-    status: &dyn Fn(Var, usize) -> Status,
+    status: &dyn Fn(Var, usize) -> CellStatus,
 ) -> Vec<Arrow> {
-    let names = Names::new(flat);
+    let names = StreamNames::new(flat);
     let mut row_of: IndexVec<Var, Option<usize>> = IndexVec::filled(None, flat.vars.len());
     for (row, &var) in rows.iter().enumerate() {
         row_of[var] = Some(row);
@@ -79,9 +79,9 @@ impl Finder<'_> {
 #[derive(Clone, Copy)]
 pub(crate) struct Cells<'a> {
     pub(crate) flat: &'a Flat,
-    pub(crate) names: &'a Names<'a>,
+    pub(crate) names: &'a StreamNames<'a>,
     pub(crate) cycles: usize,
-    pub(crate) status: &'a dyn Fn(Var, usize) -> Status,
+    pub(crate) status: &'a dyn Fn(Var, usize) -> CellStatus,
 }
 
 impl Cells<'_> {
@@ -91,19 +91,19 @@ impl Cells<'_> {
     }
 
     fn is_unknown(&self, var: Var, cycle: usize) -> bool {
-        (self.status)(var, cycle) == Status::Unknown
+        (self.status)(var, cycle) == CellStatus::Unknown
     }
 
     fn is_value(&self, var: Var, cycle: usize) -> bool {
-        matches!((self.status)(var, cycle), Status::Value(_))
+        matches!((self.status)(var, cycle), CellStatus::Value(_))
     }
 
     pub(crate) fn is_absent(&self, var: Var, cycle: usize) -> bool {
-        (self.status)(var, cycle) == Status::Absent
+        (self.status)(var, cycle) == CellStatus::Absent
     }
 
     pub(crate) fn is_true(&self, var: Var, cycle: usize) -> bool {
-        (self.status)(var, cycle) == Status::Value(Some(true))
+        (self.status)(var, cycle) == CellStatus::Value(Some(true))
     }
 
     /// The cells that one equation computes a cell from; of a cell that is not determined, those that are not
@@ -160,13 +160,13 @@ impl Cells<'_> {
     /// The last cycle before `cycle` where `var` is present, in the same window.
     pub(crate) fn previous(&self, var: Var, cycle: usize, window: Option<Window>) -> Option<usize> {
         let before = (0..cycle).rev().take_while(|&m| !self.ends(window, m));
-        before.into_iter().find(|&m| (self.status)(var, m) != Status::Absent)
+        before.into_iter().find(|&m| (self.status)(var, m) != CellStatus::Absent)
     }
 
     /// The first cycle after `cycle` where `var` is present, in the same window.
     pub(crate) fn next(&self, var: Var, cycle: usize, window: Option<Window>) -> Option<usize> {
         let after = (cycle + 1..self.cycles).take_while(|&m| !self.ends(window, m - 1));
-        after.into_iter().find(|&m| (self.status)(var, m) != Status::Absent)
+        after.into_iter().find(|&m| (self.status)(var, m) != CellStatus::Absent)
     }
 }
 
@@ -212,11 +212,11 @@ mod tests {
     /// One text a variable: `.` absent, `?` unknown, `t` and `f` truth values, anything else a number.
     fn arrows(flat: &Flat, rows: &[u32], cells: &[&str]) -> Vec<((usize, usize), (usize, usize))> {
         let status = |var: Var, cycle: usize| match cells[var.index()].as_bytes()[cycle] {
-            b'.' => Status::Absent,
-            b'?' => Status::Unknown,
-            b't' => Status::Value(Some(true)),
-            b'f' => Status::Value(Some(false)),
-            _ => Status::Value(None),
+            b'.' => CellStatus::Absent,
+            b'?' => CellStatus::Unknown,
+            b't' => CellStatus::Value(Some(true)),
+            b'f' => CellStatus::Value(Some(false)),
+            _ => CellStatus::Value(None),
         };
         let rows: Vec<Var> = rows.iter().map(|&v| Var(v)).collect();
         let place = |p: CellIndex| (p.row, p.cycle);

@@ -24,12 +24,14 @@ mod words;
 
 pub use chronogram::{Arrow, Axis, Cell, CellIndex, Chronogram, Direction, Heading, Row};
 pub use curves::{Panel, curves, sparkline};
-pub use dependences::{Status, dependences};
+pub use dependences::{CellStatus, dependences};
 pub use network::{Network, NetworkBox, Role, network};
 pub use page::{
-    LineCost, Origin, Page, PageRow, PlanPart, PlanPicture, PlanRegion, PlanWay, Side, WindowEnds,
+    LineCost, LineOrigin, Page, PageRow, PlanPart, PlanPicture, PlanRegion, PlanWay, Side, WindowEnds,
 };
 pub use report::runs::{ComparedMetric, ComparedRun, Comparison};
-pub use report::{Curves, Mark, Matrix, Report, Sample, Samples, Series, TimedLine, Trained, norm};
-pub use rows::{Names, Rows, shown};
+pub use report::{
+    ConfusionMatrix, Curves, Mark, Samples, Series, ShownWindow, TimedLine, Trained, TrainingReport, norm,
+};
+pub use rows::{Rows, StreamNames, shown};
 pub use words::{Reasons, reasons};

@@ -8,7 +8,7 @@ use rml_ir::flat::{Eq, Flat, Init, Rhs, Var, around};
 use rml_ir::op::Op;
 use rml_ir::surface;
 
-use crate::rows::Names;
+use crate::rows::StreamNames;
 
 /// Boxes and lines.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -57,7 +57,7 @@ pub fn network(flat: &Flat) -> Network {
     if flat.equations.len() > MOST {
         return Network::default();
     }
-    let names = Names::new(flat);
+    let names = StreamNames::new(flat);
     let (paths, fixed, reads) = (paths(flat, &names), fixed(flat), reads(flat));
     let parameters: BTreeMap<Eq, &str> =
         flat.states.iter().filter(|(_, s)| s.parameter).map(|(key, s)| (s.equation, &**key)).collect();
@@ -153,7 +153,7 @@ fn fixed(flat: &Flat) -> IndexVec<Var, bool> {
 }
 
 /// What a variable is a copy of in the end.
-fn origin(flat: &Flat, names: &Names<'_>, v: Var) -> Var {
+fn origin(flat: &Flat, names: &StreamNames<'_>, v: Var) -> Var {
     let mut at = v;
     while let Some(Rhs::Apply { op: Op::Copy, args }) = names.definition(at).map(|eq| &flat.equations[eq].rhs)
     {
@@ -164,7 +164,7 @@ fn origin(flat: &Flat, names: &Names<'_>, v: Var) -> Var {
 }
 
 /// What an equation does: the operator with its settings and constants, a dot for each other operand.
-fn kind(flat: &Flat, names: &Names<'_>, fixed: &IndexVec<Var, bool>, eq: Eq) -> String {
+fn kind(flat: &Flat, names: &StreamNames<'_>, fixed: &IndexVec<Var, bool>, eq: Eq) -> String {
     match &flat.equations[eq].rhs {
         Rhs::If { .. } => "if".to_owned(),
         Rhs::When { cond, .. } => format!("when {}", names.short(*cond).unwrap_or_else(|| "..".to_owned())),
@@ -180,7 +180,7 @@ fn kind(flat: &Flat, names: &Names<'_>, fixed: &IndexVec<Var, bool>, eq: Eq) -> 
 
 /// The instance that each variable is in. One without a name is where the variables are that it reads and that read it:
 /// in the innermost instance around them.
-fn paths(flat: &Flat, names: &Names<'_>) -> IndexVec<Var, String> {
+fn paths(flat: &Flat, names: &StreamNames<'_>) -> IndexVec<Var, String> {
     let named = |v: Var| flat.vars[v].name.as_deref().map(around);
     let mut paths: IndexVec<Var, Option<String>> = IndexVec::filled(None, flat.vars.len());
     for v in flat.vars.ids() {

@@ -50,12 +50,12 @@ pub struct Side {
     /// Its name.
     pub name: String,
     /// Its lines, each with where it comes from.
-    pub rows: Vec<(String, Vec<Origin>)>,
+    pub rows: Vec<(String, Vec<LineOrigin>)>,
 }
 
 /// A line that another one comes from.
 #[derive(Clone, Debug, Default)]
-pub struct Origin {
+pub struct LineOrigin {
     /// The file and the line, as people say it.
     pub place: String,
     /// The text of the line.
@@ -232,11 +232,11 @@ impl Chronogram {
 }
 
 fn side(side: &Side) -> Json {
-    let origin = |from: &Origin| {
+    let origin = |from: &LineOrigin| {
         let line = from.line.map(|(text, line)| json!([text, line]));
         json!({"place": visible(&from.place), "text": visible(&from.text), "line": line})
     };
-    let row = |(text, from): &(String, Vec<Origin>)| json!({"text": visible(text), "from": from.iter().map(origin).collect::<Vec<_>>()});
+    let row = |(text, from): &(String, Vec<LineOrigin>)| json!({"text": visible(text), "from": from.iter().map(origin).collect::<Vec<_>>()});
     json!({"name": side.name, "rows": side.rows.iter().map(row).collect::<Vec<_>>()})
 }
 
@@ -306,7 +306,7 @@ mod tests {
                 name: "diff_f".into(),
                 rows: vec![(
                     "dx = do;".into(),
-                    vec![Origin { place: "f.rml:2".into(), text: "node f".into(), line: Some((0, 2)) }],
+                    vec![LineOrigin { place: "f.rml:2".into(), text: "node f".into(), line: Some((0, 2)) }],
                 )],
             }],
             costs: vec![LineCost { line: (0, 2), bytes: 4, ns: 1.5 }],

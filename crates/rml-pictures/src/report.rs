@@ -16,13 +16,13 @@ use serde_json::json;
 
 use crate::curves::{Panel, curves};
 use html::{Head, document, pairs, scrolled, text};
-pub use matrix::Matrix;
+pub use matrix::ConfusionMatrix;
 pub use parameters::{Trained, norm};
-pub use samples::{Sample, Samples, Series};
+pub use samples::{Samples, Series, ShownWindow};
 
 /// What the page of a training shows. What is empty is left out.
 #[derive(Clone, Debug, Default)]
-pub struct Report {
+pub struct TrainingReport {
     /// The heading.
     pub title: String,
     /// How the training ended, in a sentence.
@@ -38,7 +38,7 @@ pub struct Report {
     /// Windows that were evaluated, and what was found for them.
     pub samples: Option<Samples>,
     /// Which class was taken for which.
-    pub confusion: Option<Matrix>,
+    pub confusion: Option<ConfusionMatrix>,
     /// What is said in place of a matrix.
     pub no_confusion: String,
     /// The parameters.
@@ -102,7 +102,7 @@ const CONTROLS: &str = "<p id=\"controls\" hidden><label><input type=\"checkbox\
 <label>smoothing <input type=\"range\" id=\"smooth\" min=\"0\" max=\"0.99\" step=\"0.01\" value=\"0\"> \
 <output id=\"smoothness\" for=\"smooth\">none</output></label></p>\n";
 
-impl Report {
+impl TrainingReport {
     /// The page in HTML.
     pub fn to_html(&self) -> String {
         let sections = [
@@ -231,12 +231,12 @@ impl Curves {
 mod tests {
     use super::*;
 
-    fn report() -> Report {
-        Report {
+    fn report() -> TrainingReport {
+        TrainingReport {
             title: "train <x>".into(),
             outcome: "ended after epoch 2".into(),
             results: vec![("loss".into(), "0.5".into())],
-            confusion: Some(Matrix {
+            confusion: Some(ConfusionMatrix {
                 caption: "y".into(),
                 counts: vec![vec![3, 1], vec![0, 0]],
                 names: vec!["a<b".into()],
@@ -250,7 +250,7 @@ mod tests {
             }],
             times: vec![("steps".into(), 30.0), ("data".into(), 10.0)],
             command: "rml train 'a b.rml'".into(),
-            ..Report::default()
+            ..TrainingReport::default()
         }
     }
 
@@ -289,7 +289,7 @@ mod tests {
         };
         let mark = Mark { line: 0, step: 1.0, value: 2.0 };
         let curves = Curves { steps: "epoch".into(), panels: vec![panel], marks: vec![Some(mark)] };
-        let html = Report { curves, ..report() }.to_html();
+        let html = TrainingReport { curves, ..report() }.to_html();
         assert!(
             html.contains("<h2 id=\"curves-h\">Learning curves</h2>")
                 && html.contains("<circle class=\"c0\"")
@@ -308,7 +308,7 @@ mod tests {
 
     #[test]
     fn the_page_of_a_server_asks_for_another_one() {
-        let html = Report { live: true, ..report() }.to_html();
+        let html = TrainingReport { live: true, ..report() }.to_html();
         assert!(html.contains("connect-src 'self'") && html.contains("loadAgain(() =>"));
         let html = report().to_html();
         assert!(html.contains("connect-src 'none'") && !html.contains("fetch("));
@@ -316,7 +316,7 @@ mod tests {
 
     #[test]
     fn what_went_wrong_is_told_first() {
-        let html = Report { findings: "error[diverged]: <loss>".into(), ..report() }.to_html();
+        let html = TrainingReport { findings: "error[diverged]: <loss>".into(), ..report() }.to_html();
         let (error, nav) = (html.find("error[diverged]: &lt;loss&gt;"), html.find("<nav"));
         assert!(error.is_some() && error < nav && html.contains("class=\"failed\">"), "{html}");
     }

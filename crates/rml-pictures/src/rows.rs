@@ -28,7 +28,7 @@ pub enum Rows {
 
 /// The variables to show, with their labels, in order.
 pub fn shown(flat: &Flat, rows: Rows) -> Vec<(Var, String)> {
-    let names = Names::new(flat);
+    let names = StreamNames::new(flat);
     let label = |v: Var| flat.vars[v].name.as_deref().unwrap_or_default().to_owned();
     let own = |name: &str| !name.contains('.');
     let vars = match rows {
@@ -68,7 +68,7 @@ fn named(flat: &Flat, fits: impl Fn(&str) -> bool) -> Vec<Var> {
 /// Collects the parts of equations.
 struct Listing<'a> {
     flat: &'a Flat,
-    names: &'a Names<'a>,
+    names: &'a StreamNames<'a>,
     /// Equations that were looked at.
     seen: BTreeSet<Eq>,
     /// Labels in use; a part that reads like another is the same stream.
@@ -110,14 +110,14 @@ impl Listing<'_> {
 }
 
 /// Names of streams.
-pub struct Names<'a> {
+pub struct StreamNames<'a> {
     flat: &'a Flat,
     definitions: IndexVec<Var, Option<Eq>>,
     /// The variable that stands for each variable's group of copies.
     group: IndexVec<Var, Var>,
 }
 
-impl<'a> Names<'a> {
+impl<'a> StreamNames<'a> {
     /// Names of the streams of a program.
     pub fn new(flat: &'a Flat) -> Self {
         let mut definitions = IndexVec::filled(None, flat.vars.len());

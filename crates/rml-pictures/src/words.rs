@@ -6,8 +6,8 @@ use rml_ir::flat::{ConstId, Eq, Flat, Init, Rhs, Var};
 use rml_ir::op::Op;
 use rml_ir::surface;
 
-use crate::dependences::{Cells, Status};
-use crate::rows::Names;
+use crate::dependences::{CellStatus, Cells};
+use crate::rows::StreamNames;
 
 /// A sentence for each cell of a chronogram.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -27,9 +27,9 @@ pub fn reasons(
     flat: &Flat,
     rows: &[(Var, String)],
     cycles: usize,
-    status: &dyn Fn(Var, usize) -> Status,
+    status: &dyn Fn(Var, usize) -> CellStatus,
 ) -> Reasons {
-    let names = Names::new(flat);
+    let names = StreamNames::new(flat);
     let cells = Cells { flat, names: &names, cycles, status };
     let mut writer = Writer { cells, expressions: BTreeMap::new() };
     let mut reasons = Reasons::default();
@@ -64,12 +64,12 @@ impl Writer<'_> {
     fn sentence(&mut self, v: Var, label: &str, n: usize) -> String {
         let mut told = Told::default();
         match (self.cells.status)(v, n) {
-            Status::Unknown => format!("`{label}` is not determined here."),
-            Status::Absent => match self.absence(v, n, &mut BTreeSet::new()) {
+            CellStatus::Unknown => format!("`{label}` is not determined here."),
+            CellStatus::Absent => match self.absence(v, n, &mut BTreeSet::new()) {
                 Some(why) => format!("{}, so `{label}` is absent.", capital(&why)),
                 None => format!("`{label}` is absent here."),
             },
-            Status::Value(_) => {
+            CellStatus::Value(_) => {
                 let what = self.value(v, label, n, &mut told);
                 let mut text = match told.since.as_slice() {
                     [] => format!("`{label}` is {what}"),
@@ -270,11 +270,11 @@ v1 = apply add (v2, v0)
     fn told(text: &str, row: u32, label: &str, cells: &[&str]) -> Vec<String> {
         let flat = rml_ir::flat::parse(text).expect("a flat program");
         let status = |var: Var, cycle: usize| match cells[var.index()].as_bytes()[cycle] {
-            b'.' => Status::Absent,
-            b'?' => Status::Unknown,
-            b't' => Status::Value(Some(true)),
-            b'f' => Status::Value(Some(false)),
-            _ => Status::Value(None),
+            b'.' => CellStatus::Absent,
+            b'?' => CellStatus::Unknown,
+            b't' => CellStatus::Value(Some(true)),
+            b'f' => CellStatus::Value(Some(false)),
+            _ => CellStatus::Value(None),
         };
         let found = reasons(&flat, &[(Var(row), label.to_owned())], cells[0].len(), &status);
         found.of[0].iter().map(|i| found.texts[*i].clone()).collect()

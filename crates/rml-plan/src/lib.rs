@@ -350,7 +350,7 @@ pub struct Register {
     /// The type of its value.
     pub ty: Type,
     /// How long its value is kept.
-    pub kind: Kind,
+    pub kind: Lifetime,
     /// The truth value that it has at the start of every window, if the plan relies on one. The plan cannot continue
     /// from loaded states with another value.
     pub known: Option<bool>,
@@ -358,7 +358,7 @@ pub struct Register {
 
 /// How long a register keeps its value.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Kind {
+pub enum Lifetime {
     /// Within a window; it is not set when the window begins.
     Local,
     /// From window to window.

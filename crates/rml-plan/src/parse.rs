@@ -6,13 +6,13 @@ use std::sync::Arc;
 
 use rml_base::{FileId, IndexVec, Span};
 use rml_ir::op::Op;
-use rml_ir::text::{Cursor, Read};
+use rml_ir::text::{Cursor, ReadResult};
 use rml_ir::{Position, Positions, Precision, Value};
 
 use super::print::position;
 use super::{
-    Atom, Case, Const, Ends, Guard, Kind, Output, Part, Plan, Reg, Region, Register, Rule, Tape, TapeData,
-    Term, Tick, Write,
+    Atom, Case, Const, Ends, Guard, Lifetime, Output, Part, Plan, Reg, Region, Register, Rule, Tape,
+    TapeData, Term, Tick, Write,
 };
 
 /// Reads what [`print`](super::print) writes; an error names line and expectation. The result need not verify.
@@ -36,7 +36,7 @@ pub fn parse(text: &str) -> Result<Plan, String> {
 }
 
 /// The first line: a plan of nothing, and the inputs that end a window.
-fn head<'a>(c: &mut Cursor<'a>) -> Read<(Plan, Vec<(&'a str, bool)>)> {
+fn head<'a>(c: &mut Cursor<'a>) -> ReadResult<(Plan, Vec<(&'a str, bool)>)> {
     c.expect("plan")?;
     let (name, precision) = (c.string()?, c.precision()?);
     let mut ends = Vec::new();
@@ -92,7 +92,7 @@ const DECLARED: [&str; 6] = ["in", "const", "parameter", "state", "carried", "lo
 impl<'a> Reader<'a> {
     /// Reads only the declaration in a line: an input, a constant or a register; or the name and type of a tape that
     /// the line fills. Returns whether the next line is in a loop.
-    fn declare(&mut self, c: &mut Cursor<'a>, in_loop: bool) -> Read<bool> {
+    fn declare(&mut self, c: &mut Cursor<'a>, in_loop: bool) -> ReadResult<bool> {
         if in_loop && c.eat("}") {
             return Ok(false);
         }
@@ -109,7 +109,7 @@ impl<'a> Reader<'a> {
     }
 
     /// The start of a line that fills a tape: `at last loss: num []`.
-    fn tape(&mut self, c: &mut Cursor<'a>) -> Read<Part> {
+    fn tape(&mut self, c: &mut Cursor<'a>) -> ReadResult<Part> {
         let at = place(c)?;
         let name = c.word("the name of a tape")?;
         c.expect(":")?;
@@ -132,7 +132,7 @@ impl<'a> Reader<'a> {
         Ok(Part { tape, at })
     }
 
-    fn declaration(&mut self, word: &str, c: &mut Cursor<'a>) -> Read<()> {
+    fn declaration(&mut self, word: &str, c: &mut Cursor<'a>) -> ReadResult<()> {
         let plan = &mut self.plan;
         if word == "in" {
             let name = c.word("the name of an input")?;
@@ -157,9 +157,9 @@ impl<'a> Reader<'a> {
             c.expect(":")?;
             let ty = c.ty()?;
             let kind = match word {
-                "local" => Kind::Local,
-                "carried" => Kind::Hidden,
-                word => Kind::State { key: c.string()?, parameter: word == "parameter" },
+                "local" => Lifetime::Local,
+                "carried" => Lifetime::Hidden,
+                word => Lifetime::State { key: c.string()?, parameter: word == "parameter" },
             };
             let known = if c.eat("is") { Some(c.parse("a truth value")?) } else { None };
             plan.registers.push(Register { ty, kind, known });
@@ -181,7 +181,7 @@ impl<'a> Reader<'a> {
     }
 
     /// Reads a line, once all tapes are declared.
-    fn line(&mut self, c: &mut Cursor<'a>) -> Read<()> {
+    fn line(&mut self, c: &mut Cursor<'a>) -> ReadResult<()> {
         if let Some(mut looped) = self.looped.take() {
             if c.eat("}") {
                 let Looped { backward, by, parts, writes } = looped;
@@ -241,7 +241,7 @@ impl<'a> Reader<'a> {
     }
 
     /// Reads a case; consecutive cases of one tape form one part.
-    fn part(&mut self, c: &mut Cursor<'a>, parts: &mut Vec<Part>) -> Read<()> {
+    fn part(&mut self, c: &mut Cursor<'a>, parts: &mut Vec<Part>) -> ReadResult<()> {
         let Part { tape, at } = self.tape(c)?;
         c.expect("=")?;
         let (rule, when) = (self.rule(c)?, self.when(c)?);
@@ -253,7 +253,7 @@ impl<'a> Reader<'a> {
         Ok(())
     }
 
-    fn rule(&mut self, c: &mut Cursor<'a>) -> Read<Rule> {
+    fn rule(&mut self, c: &mut Cursor<'a>) -> ReadResult<Rule> {
         if c.eat("in") {
             let name = c.word("the name of an input")?;
             let at = self.plan.inputs.iter().position(|(input, _)| **input == *name);
@@ -298,7 +298,7 @@ impl<'a> Reader<'a> {
         Ok(Rule::Copy(first))
     }
 
-    fn sum(&mut self, init: Option<Atom>, c: &mut Cursor<'a>) -> Read<Rule> {
+    fn sum(&mut self, init: Option<Atom>, c: &mut Cursor<'a>) -> ReadResult<Rule> {
         let backward = c.eat("last");
         let words = if backward { ["to", "first", "of"] } else { ["first", "to", "last"] };
         words.into_iter().try_for_each(|word| c.expect(word))?;
@@ -312,7 +312,7 @@ impl<'a> Reader<'a> {
         Ok(Rule::Sum { init, backward, terms })
     }
 
-    fn term(&mut self, c: &mut Cursor<'a>) -> Read<Term> {
+    fn term(&mut self, c: &mut Cursor<'a>) -> ReadResult<Term> {
         let (op, args) = if is_application(c) {
             (c.op()?, c.list("(", ")", |c| self.atom(c))?)
         } else {
@@ -324,12 +324,12 @@ impl<'a> Reader<'a> {
     }
 
     /// ` when a and not b`.
-    fn when(&mut self, c: &mut Cursor<'a>) -> Read<Vec<Guard>> {
+    fn when(&mut self, c: &mut Cursor<'a>) -> ReadResult<Vec<Guard>> {
         if c.eat("when") { self.guards(c, "and") } else { Ok(Vec::new()) }
     }
 
     /// `a and not b`, with that word between.
-    fn guards(&mut self, c: &mut Cursor<'a>, between: &str) -> Read<Vec<Guard>> {
+    fn guards(&mut self, c: &mut Cursor<'a>, between: &str) -> ReadResult<Vec<Guard>> {
         let mut guards = Vec::new();
         loop {
             let value = !c.eat("not");
@@ -340,7 +340,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    fn write(&mut self, c: &mut Cursor<'a>) -> Read<Write> {
+    fn write(&mut self, c: &mut Cursor<'a>) -> ReadResult<Write> {
         let (register, at) = (c.id("r")?, place(c)?);
         c.expect("=")?;
         let value = self.atom(c)?;
@@ -355,7 +355,7 @@ impl<'a> Reader<'a> {
     }
 
     /// Reads an output with its first case, if it has one.
-    fn output(&mut self, c: &mut Cursor<'a>) -> Read<()> {
+    fn output(&mut self, c: &mut Cursor<'a>) -> ReadResult<()> {
         let at = place(c)?;
         let name = c.word("the name of an output")?;
         c.expect(":")?;
@@ -364,7 +364,7 @@ impl<'a> Reader<'a> {
     }
 
     /// Reads one more case of the last output.
-    fn taken(&mut self, at: Positions, c: &mut Cursor<'a>) -> Read<()> {
+    fn taken(&mut self, at: Positions, c: &mut Cursor<'a>) -> ReadResult<()> {
         c.expect("=")?;
         let atom = self.atom(c)?;
         let case = (at, self.when(c)?, atom);
@@ -374,12 +374,12 @@ impl<'a> Reader<'a> {
     }
 
     /// A tape that ends sequences.
-    fn condition(&self, c: &mut Cursor<'a>) -> Read<Tape> {
+    fn condition(&self, c: &mut Cursor<'a>) -> ReadResult<Tape> {
         let name = c.word("the name of a tape")?;
         self.names.get(name).copied().ok_or_else(|| c.error("a tape before this"))
     }
 
-    fn atom(&mut self, c: &mut Cursor<'a>) -> Read<Atom> {
+    fn atom(&mut self, c: &mut Cursor<'a>) -> ReadResult<Atom> {
         if let Some(k) = c.maybe_id::<Const>("k") {
             return Ok(Atom::Const(k));
         }
@@ -409,7 +409,7 @@ fn number(word: &str, precision: Precision) -> Option<Value> {
     })
 }
 
-fn tick(c: &mut Cursor<'_>) -> Read<Tick> {
+fn tick(c: &mut Cursor<'_>) -> ReadResult<Tick> {
     if !c.eat("[") {
         return Ok(Tick::Now);
     }
@@ -427,7 +427,7 @@ fn tick(c: &mut Cursor<'_>) -> Read<Tick> {
 ///
 /// # Errors
 /// If `at` is not followed by positions.
-pub fn place(c: &mut Cursor<'_>) -> Read<Positions> {
+pub fn place(c: &mut Cursor<'_>) -> ReadResult<Positions> {
     if !c.eat("at") {
         return Ok(Positions::ALL);
     }

@@ -3,7 +3,7 @@
 
 use std::fmt::{self, Write};
 
-use super::{Atom, Case, Const, Ends, Guard, Kind, Output, Part, Plan, Region, Rule, Tape, Tick};
+use super::{Atom, Case, Const, Ends, Guard, Lifetime, Output, Part, Plan, Region, Rule, Tape, Tick};
 use rml_ir::text::ValueText;
 use rml_ir::{Position, Positions, Value};
 
@@ -77,13 +77,13 @@ impl Printer<'_> {
         }
         for (id, register) in plan.registers.iter_enumerated() {
             match &register.kind {
-                Kind::State { key, parameter } => {
+                Lifetime::State { key, parameter } => {
                     let what = if *parameter { "parameter" } else { "state" };
                     let known = register.known.map_or(String::new(), |known| format!(" is {known}"));
                     writeln!(self.out, "{what} {id}: {} {key:?}{known}", register.ty)?;
                 }
-                Kind::Hidden => writeln!(self.out, "carried {id}: {}", register.ty)?,
-                Kind::Local => writeln!(self.out, "local {id}: {}", register.ty)?,
+                Lifetime::Hidden => writeln!(self.out, "carried {id}: {}", register.ty)?,
+                Lifetime::Local => writeln!(self.out, "local {id}: {}", register.ty)?,
             }
         }
         for (id, value) in tensors(plan).filter(|(_, value)| is_short(value)) {

@@ -7,7 +7,8 @@ use rml_ir::op::{Binary, EvalError, Number, Op, eval, product_onto};
 use rml_ir::{Data, Position, Value};
 
 use super::{
-    Atom, Case, Ends, Guard, Kind, Part, Plan, Reg, Region, Rule, Tape, Term, Tick, Write, is_outer_product,
+    Atom, Case, Ends, Guard, Lifetime, Part, Plan, Reg, Region, Rule, Tape, Term, Tick, Write,
+    is_outer_product,
 };
 
 mod waits;
@@ -30,7 +31,7 @@ pub enum Fault {
 }
 
 /// A cell for each tick: a value, or absence.
-pub type Column = Vec<Option<Value>>;
+pub type Cells = Vec<Option<Value>>;
 
 /// A plan that runs, window after window.
 #[derive(Debug)]
@@ -65,7 +66,7 @@ impl Machine {
     ///
     /// # Errors
     /// The first fault.
-    pub fn length(&self, cycles: usize, inputs: &[Column]) -> Result<Option<usize>, Fault> {
+    pub fn length(&self, cycles: usize, inputs: &[Cells]) -> Result<Option<usize>, Fault> {
         match (&self.plan.ends, self.plan.regions.first()) {
             (Ends::Nothing, _) => Ok((cycles > self.plan.ahead() as usize).then_some(cycles)),
             (Ends::Given(ends), _) => {
@@ -96,10 +97,10 @@ impl Machine {
         }
     }
 
-    fn begin<'a>(&'a self, ticks: usize, inputs: &'a [Column]) -> Window<'a> {
+    fn begin<'a>(&'a self, ticks: usize, inputs: &'a [Cells]) -> Window<'a> {
         let mut registers = self.registers.clone();
         for (id, register) in self.plan.registers.iter_enumerated() {
-            if register.kind == Kind::Local {
+            if register.kind == Lifetime::Local {
                 registers[id] = None;
             }
         }
@@ -115,7 +116,7 @@ impl Machine {
     ///
     /// # Errors
     /// The first fault. Then no register has changed.
-    pub fn window(&mut self, ticks: usize, inputs: &[Column]) -> Result<(Vec<Column>, usize), Fault> {
+    pub fn window(&mut self, ticks: usize, inputs: &[Cells]) -> Result<(Vec<Cells>, usize), Fault> {
         let plan = Arc::clone(&self.plan);
         let mut window = self.begin(ticks, inputs);
         for region in &plan.regions {
@@ -152,8 +153,8 @@ struct Window<'a> {
     done: usize,
     /// For each register: how many ticks past the last finished one it is written.
     reaches: IndexVec<Reg, u32>,
-    inputs: &'a [Column],
-    tapes: IndexVec<Tape, Column>,
+    inputs: &'a [Cells],
+    tapes: IndexVec<Tape, Cells>,
     registers: IndexVec<Reg, Option<Value>>,
     /// The values of registers after the last finished tick.
     kept: IndexVec<Reg, Option<Value>>,

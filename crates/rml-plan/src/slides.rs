@@ -17,7 +17,7 @@
 use rml_ir::Positions;
 use rml_ir::op::{AxisIndex, Class, Op};
 
-use super::{Atom, Case, Guard, Kind, Plan, Reader, Reg, Region, Rule, Start, Tape, Tick, Write};
+use super::{Atom, Case, Guard, Lifetime, Plan, Reader, Reg, Region, Rule, Start, Tape, Tick, Write};
 
 /// A register whose value slides at each tick, or at each tick at which some conditions hold.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -144,7 +144,7 @@ impl Plan {
             self.tapes.iter_enumerated().flat_map(|(id, tape)| tape.cases.iter().map(move |c| (id, c)));
         let mut reads = cases.filter(|(_, case)| case.rule.register() == Some(slide.register));
         let reads_it = |case: &Case| case.at == starts && (slide.in_turn || case.when.is_empty());
-        self.registers[slide.register].kind != Kind::Local
+        self.registers[slide.register].kind != Lifetime::Local
             && matches!(self.starts()[slide.register], Start::Const(_))
             && self.tapes[slide.before].cases.len() == 1
             && reads.next().is_some_and(|(tape, case)| tape == slide.before && reads_it(case))

@@ -7,7 +7,7 @@ use rml_base::{EntityId, IndexVec};
 use rml_ir::op::{Op, result_type};
 use rml_ir::{Position, Positions, Type};
 
-use super::{Atom, Ends, Kind, Part, Plan, Region, Rule, Tape, Tick, Write};
+use super::{Atom, Ends, Lifetime, Part, Plan, Region, Rule, Tape, Tick, Write};
 
 /// Checks a plan. Its time is near-linear in the size of the plan.
 ///
@@ -290,7 +290,7 @@ impl Verifier<'_> {
             if in_turn && (commits[id] || readers[id] != writers[id] || writers[id].len() != 1) {
                 self.fail(format!("P5: {id} is read or written outside of its loop"));
             }
-            if register.kind == Kind::Local && commits[id] {
+            if register.kind == Lifetime::Local && commits[id] {
                 self.fail(format!("P5: {id} does not outlive the window, but is written after it"));
             }
         }

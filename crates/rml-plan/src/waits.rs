@@ -1,6 +1,6 @@
 //! Checks P9: what a plan that [waits](Plan::waits) is made of.
 
-use super::{Atom, Case, Ends, Kind, Output, Part, Plan, Region, Tick, Write};
+use super::{Atom, Case, Ends, Lifetime, Output, Part, Plan, Region, Tick, Write};
 
 impl Plan {
     /// In a plan that waits, a part of a forward loop may read the next tick of another part; then it runs some ticks
@@ -63,7 +63,7 @@ pub(crate) fn check(plan: &Plan, found: &mut Vec<String>) {
             _ => {}
         }
         for write in writes {
-            if *backward && plan.registers[write.register].kind != Kind::Local {
+            if *backward && plan.registers[write.register].kind != Lifetime::Local {
                 fail(&write.register, "outlives the block, and is written in a loop backward");
             }
             if !write.at.ignores_end() {

@@ -1,6 +1,6 @@
 //! Verdicts as text and as JSON: clocks, how long outputs wait, memory.
 
-use rml::analysis::{Bound, Bytes, Direction, Kind, Verdict};
+use rml::analysis::{Bound, Bytes, Direction, Verdict, WaitKind};
 use rml::codes::analysis as codes;
 use rml::{Analysis, CheckReport, RunFacts, Unchecked};
 use serde_json::{Map, Value, json};
@@ -14,7 +14,7 @@ pub fn engine_line(analysis: &Analysis) -> Option<String> {
 
 /// The facts about the runs of a node that is not rejected.
 fn runs(analysis: &Analysis) -> Option<&RunFacts> {
-    analysis.run.as_ref().filter(|run| run.bounds.program.kind != Kind::Rejected)
+    analysis.run.as_ref().filter(|run| run.bounds.program.kind != WaitKind::Rejected)
 }
 
 /// The verdicts on the nodes of a file without errors, a few lines each; empty if the file has errors.
@@ -49,7 +49,7 @@ fn clock(analysis: &Analysis) -> &'static str {
 }
 
 /// The order of verdicts, from best to worst.
-fn rank(analysis: &Analysis) -> (Kind, &'static str) {
+fn rank(analysis: &Analysis) -> (WaitKind, &'static str) {
     let clock = clock(analysis);
     (analysis.kind(), if clock == "synchronous" { "" } else { clock })
 }
@@ -106,7 +106,7 @@ fn node(analysis: &Analysis) -> Map<String, Value> {
         return object;
     };
     let mut causality = bound_json(&run.bounds.program);
-    if run.bounds.program.kind == Kind::Dynamic {
+    if run.bounds.program.kind == WaitKind::Dynamic {
         causality["reasons"] = run.causality.reasons.iter().map(|r| r.message.clone()).collect();
     }
     object.insert("causality".to_owned(), causality);
@@ -158,7 +158,7 @@ pub fn line(analysis: &Analysis) -> String {
     let clocks = if clock(analysis) == "dynamic" { ", clocks are checked when it runs" } else { "" };
     let said = format!("{}: {}{clocks}", analysis.node(), words(&run.bounds.program));
     match run.bounds.program.kind {
-        Kind::Rejected => said,
+        WaitKind::Rejected => said,
         kind => format!("{said}; {}", memory(run.bounds.bytes, kind)),
     }
 }
@@ -166,21 +166,21 @@ pub fn line(analysis: &Analysis) -> String {
 fn words(bound: &Bound) -> String {
     let cycles = |z: u64| if z == 1 { "1 cycle".to_owned() } else { format!("{z} cycles") };
     match bound.kind {
-        Kind::Bounded if bound.look_ahead == Some(0) => "bounded, no look-ahead".to_owned(),
-        Kind::Bounded => format!("bounded, look-ahead {}", cycles(bound.look_ahead.unwrap_or(0))),
-        Kind::Windowed => format!("windowed by `{}`", bound.window.as_deref().unwrap_or_default()),
-        Kind::ClosedOnly => "known at the end of a closed trace only".to_owned(),
-        Kind::Dynamic => "dynamic, only the run can tell".to_owned(),
-        Kind::Rejected => "rejected".to_owned(),
+        WaitKind::Bounded if bound.look_ahead == Some(0) => "bounded, no look-ahead".to_owned(),
+        WaitKind::Bounded => format!("bounded, look-ahead {}", cycles(bound.look_ahead.unwrap_or(0))),
+        WaitKind::Windowed => format!("windowed by `{}`", bound.window.as_deref().unwrap_or_default()),
+        WaitKind::ClosedOnly => "known at the end of a closed trace only".to_owned(),
+        WaitKind::Dynamic => "dynamic, only the run can tell".to_owned(),
+        WaitKind::Rejected => "rejected".to_owned(),
     }
 }
 
-fn memory(bytes: Bytes, kind: Kind) -> String {
+fn memory(bytes: Bytes, kind: WaitKind) -> String {
     let state = format!("state {}", size(bytes.state));
     match (bytes.look_ahead, bytes.per_cycle) {
         (Some(0), _) => state,
         (Some(held), _) => format!("{state}, waiting cycles {}", size(held)),
-        (None, Some(per_cycle)) if kind == Kind::Windowed => {
+        (None, Some(per_cycle)) if kind == WaitKind::Windowed => {
             format!("{state}, window {}", each(per_cycle, bytes.once))
         }
         (None, Some(per_cycle)) => format!("{state}, {} an open cycle", size(per_cycle)),
@@ -223,7 +223,7 @@ pub fn explanation(analysis: &Analysis, cycles: Option<usize>) -> String {
             text += &format!("    at {}\n", lines.join(", "));
         }
     }
-    if run.bounds.program.kind != Kind::Rejected {
+    if run.bounds.program.kind != WaitKind::Rejected {
         text += &kept(run.bounds.bytes);
         text.extend(plan::lines(analysis, run).iter().map(|line| format!("  {line}\n")));
         text += &cycles.and_then(|cycles| plan::window(run, cycles)).unwrap_or_default();
@@ -273,11 +273,13 @@ fn wait(run: &RunFacts, var: rml::ir::flat::Var, bound: &Bound) -> String {
             }
             text
         }
-        (_, Kind::Bounded) if bound.look_ahead == Some(0) => "known in its own cycle".to_owned(),
-        (_, Kind::Bounded) => format!("known {} later", plural(bound.look_ahead.unwrap_or(0))),
-        (_, Kind::ClosedOnly) => "known at the end of a closed trace; in an endless stream never".to_owned(),
-        (_, Kind::Rejected) => "never known".to_owned(),
-        (_, Kind::Dynamic | Kind::Windowed) => "only the run can tell when it is known".to_owned(),
+        (_, WaitKind::Bounded) if bound.look_ahead == Some(0) => "known in its own cycle".to_owned(),
+        (_, WaitKind::Bounded) => format!("known {} later", plural(bound.look_ahead.unwrap_or(0))),
+        (_, WaitKind::ClosedOnly) => {
+            "known at the end of a closed trace; in an endless stream never".to_owned()
+        }
+        (_, WaitKind::Rejected) => "never known".to_owned(),
+        (_, WaitKind::Dynamic | WaitKind::Windowed) => "only the run can tell when it is known".to_owned(),
     }
 }
 
@@ -297,7 +299,7 @@ fn recurrences(run: &RunFacts) -> String {
             Direction::Forward => "forward",
             Direction::Backward => "backward",
             Direction::Mixed => "forward, with looks ahead",
-            Direction::Unknown if run.bounds.program.kind == Kind::Rejected => "in no order",
+            Direction::Unknown if run.bounds.program.kind == WaitKind::Rejected => "in no order",
             Direction::Unknown => "in an order that only the run can tell",
         };
         let within = r.cut.map(|c| format!(", cut by `{}`", run.causality.cuts[c].name)).unwrap_or_default();

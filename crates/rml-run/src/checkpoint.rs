@@ -21,7 +21,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::settings::Settings;
 use mismatch::Mismatch;
-pub use position::{Best, Position};
+pub use position::{Best, TrainingPosition};
 pub(crate) use position::{Done, Origin, Reached, Setup};
 
 /// The version of the metadata.
@@ -33,7 +33,7 @@ const ENTRY: &str = "rml";
 #[derive(Serialize, Deserialize)]
 struct Metadata {
     format: u32,
-    position: Option<Position>,
+    position: Option<TrainingPosition>,
     /// How data is prepared, if there is no position that records it.
     #[serde(default, skip_serializing_if = "Preparation::is_empty")]
     preparation: Preparation,
@@ -63,7 +63,7 @@ pub struct Checkpoint {
     /// The states by key, sorted.
     pub states: IndexMap<Arc<str>, Value>,
     /// The position of the training; `None` for states that were not saved by a training.
-    pub position: Option<Position>,
+    pub position: Option<TrainingPosition>,
     /// The separate states of all shards except the first one, by shard and key.
     shards: BTreeMap<usize, IndexMap<Arc<str>, Value>>,
     /// How data is prepared, if there is no position that records it.
@@ -160,7 +160,7 @@ impl Checkpoint {
     }
 
     /// States during a training run.
-    pub(crate) fn at(states: IndexMap<Arc<str>, Value>, position: Position) -> Self {
+    pub(crate) fn at(states: IndexMap<Arc<str>, Value>, position: TrainingPosition) -> Self {
         Self { position: Some(position), ..Self::of_states(states) }
     }
 
@@ -348,7 +348,7 @@ impl Checkpoint {
 }
 
 /// A warning about static parameters whose current values differ from those in the training of a checkpoint.
-pub(crate) fn changed(position: Option<&Position>, now: &Settings) -> Option<Diagnostic> {
+pub(crate) fn changed(position: Option<&TrainingPosition>, now: &Settings) -> Option<Diagnostic> {
     let before = position?.set.as_ref()?;
     let mut changed =
         now.iter().filter(|(name, now)| before.get(*name).is_some_and(|b| b != *now)).peekable();
@@ -418,7 +418,7 @@ pub(crate) mod tests {
         Checkpoint::at(states, position())
     }
 
-    pub(crate) fn position() -> Position {
+    pub(crate) fn position() -> TrainingPosition {
         let setup = Setup {
             node: "train".into(),
             double: false,
@@ -439,7 +439,7 @@ pub(crate) mod tests {
         let origin = Origin { program: "00".into(), data: "ff".into(), columns: vec!["x".into()] };
         let list = StaticValue::Array(vec![StaticValue::Int(2), StaticValue::Bool(true)]);
         let set = [("rate".into(), StaticValue::Num(0.1)), ("shape".into(), list)];
-        Position {
+        TrainingPosition {
             setup,
             reached,
             origin,
@@ -462,7 +462,7 @@ pub(crate) mod tests {
 
     #[test]
     fn impossible_positions_are_refused() {
-        let refused = |f: &dyn Fn(&mut Position)| {
+        let refused = |f: &dyn Fn(&mut TrainingPosition)| {
             let mut c = sample();
             c.position.iter_mut().for_each(f);
             Checkpoint::parse(&c.bytes().unwrap(), "c").is_err()
@@ -476,7 +476,7 @@ pub(crate) mod tests {
         assert!(refused(&|p| p.setup.windows = 3));
         assert!(refused(&|p| p.setup.validation = 1500));
         assert!(refused(&|p| p.reached.sums[0].2 = u64::MAX));
-        let free = |p: &mut Position, windows, report| {
+        let free = |p: &mut TrainingPosition, windows, report| {
             (p.setup.batch, p.setup.windows) = (1, 0);
             p.reached.length =
                 Some(Done { windows, cycles: 500, report, until: Some(("loss < 1".into(), 2)) });
@@ -498,7 +498,7 @@ pub(crate) mod tests {
             r#""program":"00","data":"ff","columns":["x"],"set":[["rate","0.1"],["shape",[2,true]]]}"#,
         );
         assert_eq!(text, expected);
-        assert_eq!(serde_json::from_str::<Position>(&text).unwrap(), position());
+        assert_eq!(serde_json::from_str::<TrainingPosition>(&text).unwrap(), position());
     }
 
     /// Damaged files cause errors or contain other states, but never cause a panic.

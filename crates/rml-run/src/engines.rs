@@ -11,7 +11,7 @@ use rml_backend::{Backend, Compiled};
 use rml_base::Error;
 use rml_base::profile::{Phase, Profile};
 use rml_driver::Program;
-use rml_engine::{Engine as _, FirstOf, Run, Use};
+use rml_engine::{FirstOf, ProgramEngine as _, Run, Use};
 use rml_executor::Executor;
 use rml_sim::SimulatorEngine;
 
@@ -47,7 +47,7 @@ pub use shape::PlanShape;
 /// ```
 #[derive(Clone, Debug)]
 pub struct Engine {
-    engine: Arc<dyn rml_engine::Engine>,
+    engine: Arc<dyn rml_engine::ProgramEngine>,
     profile: Option<Profile>,
 }
 
@@ -98,7 +98,7 @@ impl Engine {
     }
 
     /// An engine of your own.
-    pub fn new(engine: Arc<dyn rml_engine::Engine>) -> Self {
+    pub fn new(engine: Arc<dyn rml_engine::ProgramEngine>) -> Self {
         Self { engine, profile: None }
     }
 
@@ -155,7 +155,7 @@ pub(crate) fn open(program: &Program, wish: &Use) -> Box<dyn Run> {
 #[cfg(test)]
 mod tests {
     use rml_driver::{Options, Source, compile};
-    use rml_engine::{Block, Column, Feeding, Inputs, Present};
+    use rml_engine::{Block, BlockColumn, Feeding, Inputs, Present};
     use rml_ir::{Data, Shape, Value};
 
     use super::*;
@@ -165,7 +165,7 @@ mod tests {
         let program = compile(&Source::text("main", text), &Options::default()).expect("it compiles");
         let mut run = engine.open(&program, &Use::new(Feeding::Windows { cycles: None })).expect("it runs");
         let x = Value::new(Shape::new(&[3]), Data::F32(vec![1.0, 2.0, 3.0]));
-        let block = Block::new(3, vec![Column::new(Present::Always, x)]);
+        let block = Block::new(3, vec![BlockColumn::new(Present::Always, x)]);
         run.feed(Inputs::Block(&block)).expect("nothing fails");
         run.usage().activations
     }

@@ -11,7 +11,7 @@ use rml_base::codes::sim;
 use rml_base::{Diagnostic, Diagnostics, Error, Sources, memory};
 use rml_data::{Columns, Preparation};
 use rml_driver::{Differentiable, Options, Program, Source, differentiable};
-use rml_engine::{Block, Column, End, Feeding, Present, Row, Status, Use};
+use rml_engine::{Block, BlockColumn, CycleRow, End, Feeding, Present, Status, Use};
 use rml_ir::{Data, Precision, Shape, Type, Value};
 
 use crate::checkpoint;
@@ -182,7 +182,7 @@ impl Given {
         let options = RunOptions { cycles: grad.cycles, allow_nan: grad.allow_nan, ..RunOptions::default() };
         let table = Table::new(program, inputs, &options, Preparation::default());
         let table = table.map_err(|d| program.error(d))?;
-        let each = program.outputs().len() * size_of::<Status>() + size_of::<Row>();
+        let each = program.outputs().len() * size_of::<Status>() + size_of::<CycleRow>();
         let given: u64 = program.inputs().iter().map(|i| i.ty.bytes(program.precision())).sum();
         let bytes =
             memory::bytes_of(table.cycles, each).saturating_add(given.saturating_mul(table.cycles as u64));
@@ -199,7 +199,7 @@ impl Given {
 
     /// The inputs as one block with all cycles.
     fn block(&self) -> Block {
-        let column = |s: &Sequence| Column::new(s.present.clone(), s.values.clone());
+        let column = |s: &Sequence| BlockColumn::new(s.present.clone(), s.values.clone());
         Block::new(self.cycles, self.inputs.iter().map(column).collect())
     }
 }
@@ -220,7 +220,7 @@ fn gradients(compiled: &Differentiable, given: &Given, start: &Start) -> Result<
     let mut inputs = IndexMap::new();
     for (k, info) in program.inputs().iter().enumerate().filter(|(_, info)| info.ty.is_num()) {
         let mut zeros: Option<Value> = None;
-        let cell = |(n, row): (usize, &Row)| {
+        let cell = |(n, row): (usize, &CycleRow)| {
             given.inputs[k].present.at(n).then(|| match compiled.inputs[k].map(|at| &row.values[at]) {
                 Some(Status::Value(v)) => v.clone(),
                 // One value is shared by all cycles; it is as large as the input.
@@ -249,7 +249,12 @@ fn ask_for_gradient(ty: &Type, key: &str, program: &Program) -> Result<(), Error
 }
 
 /// All rows of outputs of a closed trace. `params` are set after the parameters of the checkpoint.
-fn run(program: &Program, given: &Given, start: &Start, params: &[(&str, Value)]) -> Result<Vec<Row>, Error> {
+fn run(
+    program: &Program,
+    given: &Given,
+    start: &Start,
+    params: &[(&str, Value)],
+) -> Result<Vec<CycleRow>, Error> {
     let mut session = start.session(program)?;
     for (key, value) in params {
         session.set_state(key, value)?;
@@ -257,7 +262,7 @@ fn run(program: &Program, given: &Given, start: &Start, params: &[(&str, Value)]
     session.feed_block(&given.block())?;
     session.end(End::Closed)?;
     let rows = session.drain_rows()?;
-    let unknown = |row: &&Row| row.values.iter().any(|s| !s.is_determined());
+    let unknown = |row: &&CycleRow| row.values.iter().any(|s| !s.is_determined());
     if rows.len() == given.cycles && !rows.iter().any(|row| unknown(&row)) {
         return Ok(rows);
     }
@@ -273,7 +278,7 @@ fn run(program: &Program, given: &Given, start: &Start, params: &[(&str, Value)]
 
 /// The sum of an output over the cycles where it is present, in this shape: if the shape is scalar, also over the
 /// elements.
-fn total(rows: &[Row], at: usize, shape: &Shape) -> Vec<f64> {
+fn total(rows: &[CycleRow], at: usize, shape: &Shape) -> Vec<f64> {
     let mut sum = vec![0.0; shape.len()];
     for row in rows {
         let Status::Value(value) = &row.values[at] else { continue };

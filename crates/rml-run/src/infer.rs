@@ -9,16 +9,16 @@ use kept::Kept;
 use rml_base::codes::run as codes;
 use rml_base::profile::Phase;
 use rml_base::{Diagnostic, Diagnostics, Error, Sources};
-use rml_data::{Arranged, Columns, Cut, Dataset, Preparation, Windows, missing};
+use rml_data::{Arranged, Columns, Dataset, Preparation, Windowing, Windows, missing};
 use rml_driver::{
     BATCH, Interface, Options, Program, Source, ValueNames, enumerated_inputs, interface, keep_inputs,
 };
-use rml_engine::Outputs;
+use rml_engine::KnownOutputs;
 use rml_ir::typed::StaticValue;
 use rml_ir::{Names, Precision};
 use states::inherited;
 
-use crate::checkpoint::{Checkpoint, Parameters, Policy, Position};
+use crate::checkpoint::{Checkpoint, Parameters, Policy, TrainingPosition};
 use crate::engines::Engine;
 use crate::runner::{Averages, Family, Metrics, Runner, asked_batch, batch_size, json_metrics, metric_names};
 use crate::train::confusion::{self, Classes, Confusion, Counts, Pair};
@@ -83,7 +83,7 @@ pub struct InferOptions {
     /// Whether NaN is accepted in the data.
     pub allow_nan: bool,
     /// How the rows of a long table become windows, if this differs from the training.
-    pub cut: Cut,
+    pub cut: Windowing,
     /// Whether the outputs are kept.
     pub keep_outputs: bool,
     /// The classes to compare in the [confusion matrix](InferReport::confusion). [`Classes::Usual`] is an error if
@@ -111,7 +111,7 @@ impl Default for InferOptions {
             precision: None,
             split: Split::Auto,
             allow_nan: false,
-            cut: Cut::default(),
+            cut: Windowing::default(),
             keep_outputs: false,
             classes: Classes::Nothing,
             fresh: false,
@@ -387,7 +387,11 @@ pub(crate) fn network(source: &Source, program: &Program) -> Option<(Interface, 
 }
 
 /// The node, compiled with the settings of the checkpoint.
-fn family(source: &Source, options: &InferOptions, position: Option<&Position>) -> Result<Family, Error> {
+fn family(
+    source: &Source,
+    options: &InferOptions,
+    position: Option<&TrainingPosition>,
+) -> Result<Family, Error> {
     let trained = position.map(|p| if p.setup.double { Precision::F64 } else { Precision::F32 });
     let precision = options.precision.or(trained).unwrap_or_default();
     let mut set = options.set.clone();
@@ -399,7 +403,11 @@ fn family(source: &Source, options: &InferOptions, position: Option<&Position>) 
 }
 
 /// How many windows are stacked: as requested, or else as in training.
-fn batch(source: &Source, options: &InferOptions, position: Option<&Position>) -> Result<usize, Error> {
+fn batch(
+    source: &Source,
+    options: &InferOptions,
+    position: Option<&TrainingPosition>,
+) -> Result<usize, Error> {
     match (asked_batch(options.batch, &mut options.set.clone())?, position) {
         (None, Some(p)) => Ok(p.setup.batch.max(1)),
         (asked, _) => batch_size(source, &options.node, asked),
@@ -480,7 +488,7 @@ pub(crate) struct From<'c> {
 }
 
 /// A callback for the outputs of each batch of windows, and the numbers of these windows.
-pub(crate) type Each<'e> = &'e mut dyn FnMut(&[Outputs], &[usize]) -> Result<(), Diagnostic>;
+pub(crate) type Each<'e> = &'e mut dyn FnMut(&[KnownOutputs], &[usize]) -> Result<(), Diagnostic>;
 
 /// Runs windows with the states of a checkpoint, and averages the scalar outputs. `each` gets the outputs of each batch
 /// of windows and the numbers of these windows.

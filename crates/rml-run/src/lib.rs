@@ -23,7 +23,7 @@ mod stepper;
 mod trace;
 mod train;
 
-pub use checkpoint::{Best, Checkpoint, Parameters, Position};
+pub use checkpoint::{Best, Checkpoint, Parameters, TrainingPosition};
 pub use engines::{Engine, PlanShape};
 pub use export::model::{ExportedModel, ModelFormat, export_model};
 pub use export::{CExport, CMath, CProgram, Exported, Memory, export_c};
@@ -35,7 +35,7 @@ pub use infer::stream::{Ending, Stream};
 pub use infer::{InferOptions, InferReport, Split, infer};
 pub use params::{Imported, export_params, import_params, params};
 pub use profile::ProfileReport;
-pub use rml_pictures::{Sample, Series, sparkline};
+pub use rml_pictures::{Series, ShownWindow, sparkline};
 pub use runner::{Metrics, columns_for};
 pub use session::{Outputs, Session};
 pub use settings::Settings;
@@ -47,7 +47,7 @@ pub use train::log::FILES as LOG_FILES;
 pub use train::observer::{
     EpochSummary, Norms, Observer, ParameterStats, Progress, Ran, TrainInfo, TrainReport,
 };
-pub use train::options::{Criterion, Direction, Evaluate, Length, TestSplit, TrainOptions, Validate};
+pub use train::options::{BestBy, Criterion, Evaluate, Length, TestSplit, TrainOptions, Validate};
 pub use train::plot::{learning_curves, sweep_curves};
 pub use train::record::{TrainPage, TrainRecord};
 pub use train::samples::EvaluatedSamples;
@@ -58,4 +58,4 @@ pub use train::sweep::{
 };
 pub use train::train;
 pub use train::until::Until;
-pub use train::updates::Updates;
+pub use train::updates::UpdateCounts;

@@ -8,7 +8,7 @@ use rml_base::{Diagnostics, Error, Sources};
 use rml_driver::{BATCH, Options, Program, Source, compile, declared_parameters};
 use rml_ir::typed::StaticValue;
 use rml_ir::{Type, Value};
-use rml_weights::{ExportOptions, Mapping, ParamInfo, ParamList, TensorFile, Wanted};
+use rml_weights::{ExportOptions, Mapping, ParamInfo, ParamList, TensorFile, WantedParameter};
 
 use crate::checkpoint::{Checkpoint, Policy};
 
@@ -38,7 +38,7 @@ pub fn params(
 ) -> Result<ParamList, Error> {
     let program = program(source, options, checkpoint)?;
     let values = checkpoint.map(|c| values(&program, c)).transpose()?;
-    let param = |w: &Wanted| ParamInfo {
+    let param = |w: &WantedParameter| ParamInfo {
         path: Arc::clone(&w.key),
         ty: w.ty.clone(),
         span: w.span,
@@ -176,19 +176,19 @@ fn any_batch(options: &Options) -> Options {
 }
 
 /// The parameters of a program by path.
-fn wanted(program: &Program, source: &Source, options: &Options) -> IndexMap<Arc<str>, Wanted> {
+fn wanted(program: &Program, source: &Source, options: &Options) -> IndexMap<Arc<str>, WantedParameter> {
     let flat = program.flat();
     let declared = declared_parameters(source, &any_batch(options));
     let parameters = flat.states.iter().filter(|(_, state)| state.parameter);
     let wanted = |key: &Arc<str>, ty: &Type, span, needed| {
-        (Arc::clone(key), Wanted { key: Arc::clone(key), ty: ty.clone(), span, needed })
+        (Arc::clone(key), WantedParameter { key: Arc::clone(key), ty: ty.clone(), span, needed })
     };
     let needed = parameters.map(|(key, state)| {
         let var = &flat.vars[flat.equations[state.equation].lhs];
         let span = declared.get(key).map_or(var.span, |(_, span)| *span);
         wanted(key, &var.ty, span, true)
     });
-    let mut all: IndexMap<Arc<str>, Wanted> = needed.collect();
+    let mut all: IndexMap<Arc<str>, WantedParameter> = needed.collect();
     for (key, (ty, span)) in &declared {
         if !all.contains_key(key) {
             all.extend([wanted(key, ty, *span, false)]);

@@ -4,7 +4,7 @@
 use rml_base::codes::run as codes;
 use rml_base::{Diagnostic, Error};
 use rml_driver::{Program, show_ends};
-use rml_engine::{Block, Feeding, Outputs, Use};
+use rml_engine::{Block, Feeding, KnownOutputs, Use};
 use rml_ir::Value;
 use rml_ir::flat::{Rhs, Var};
 
@@ -49,14 +49,14 @@ impl Reach {
 pub(crate) struct Stretch {
     pub(crate) windows: u64,
     pub(crate) cycles: u64,
-    pub(crate) outputs: Vec<Outputs>,
+    pub(crate) outputs: Vec<KnownOutputs>,
 }
 
 /// The cycles fed since a window began, and their known outputs.
 #[derive(Default)]
 struct Tried {
     cycles: usize,
-    outputs: Vec<Outputs>,
+    outputs: Vec<KnownOutputs>,
     /// The numbers of cycles after which windows end.
     ends: Vec<usize>,
     known: usize,

@@ -14,7 +14,7 @@ use rml_driver::{
     Analysis, BATCH, Options, Program, Sharded, Source, Stacked, Unit, enumerated_inputs, input_names,
     integer_inputs, interface, keep_inputs, list_inputs,
 };
-use rml_engine::{Feeding, Outputs, Snapshot, Use};
+use rml_engine::{Feeding, KnownOutputs, Snapshot, Use};
 use rml_ir::flat::{By, ClockClasses, Flat};
 use rml_ir::typed::StaticValue;
 use rml_ir::{DType, OutputInfo};
@@ -337,7 +337,7 @@ impl<'f> Runner<'f> {
         data: &Windows,
         windows: &[usize],
         is_last: bool,
-    ) -> Result<Vec<Outputs>, Error> {
+    ) -> Result<Vec<KnownOutputs>, Error> {
         let here = |e: Error| e.note(among(windows));
         if windows.len() != self.size {
             self.resize(windows.len()).map_err(here)?;

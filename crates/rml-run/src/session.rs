@@ -10,7 +10,9 @@ use rml_base::profile::Recorder;
 use rml_base::{Diagnostic, Diagnostics, Error, suggest};
 use rml_data::Feed;
 use rml_driver::Program;
-use rml_engine::{Block, End, Feeding, Input, Inputs, Row, Run, Snapshot, States, Status, Undetermined, Use};
+use rml_engine::{
+    Block, CycleRow, End, Feeding, InputCell, Inputs, Run, Snapshot, States, Status, Undetermined, Use,
+};
 use rml_ir::flat::Var;
 use rml_ir::{Type, Value};
 
@@ -173,7 +175,7 @@ impl Session {
                 check_type(&info.name, v, &info.ty).map_err(|d| self.fail(d))?;
             }
         }
-        let row: Vec<Input> = row.iter().map(to_input).collect();
+        let row: Vec<InputCell> = row.iter().map(to_input).collect();
         self.feed(Inputs::Cycle(&row))
     }
 
@@ -266,17 +268,17 @@ impl Session {
     }
 
     /// The same, in the form of the engine.
-    pub(crate) fn known(&mut self) -> Vec<rml_engine::Outputs> {
+    pub(crate) fn known(&mut self) -> Vec<rml_engine::KnownOutputs> {
         std::iter::from_fn(|| self.next_known()).collect()
     }
 
     /// The next outputs that became known.
-    pub(crate) fn next_known(&mut self) -> Option<rml_engine::Outputs> {
+    pub(crate) fn next_known(&mut self) -> Option<rml_engine::KnownOutputs> {
         self.run.next_outputs()
     }
 
     /// The same as rows, with statuses in the order of the outputs.
-    pub(crate) fn drain_rows(&mut self) -> Result<Vec<Row>, Error> {
+    pub(crate) fn drain_rows(&mut self) -> Result<Vec<CycleRow>, Error> {
         let mut rows = Vec::new();
         while let Some(outputs) = self.run.next_outputs() {
             outputs.append_to(&mut rows).map_err(|f| self.fail(f.diagnostic()))?;
@@ -286,7 +288,7 @@ impl Session {
 
     /// After the end: the rows of all cycles that were not returned yet, with everything that is known about them. If
     /// the run failed, rows that are not determined are included.
-    pub(crate) fn remaining_rows(&mut self) -> Result<Vec<Row>, Error> {
+    pub(crate) fn remaining_rows(&mut self) -> Result<Vec<CycleRow>, Error> {
         self.run.remaining().map_err(|d| self.fail(d))
     }
 
@@ -313,7 +315,7 @@ impl Session {
     }
 
     /// `None` if something is not determined.
-    fn outputs(&self, row: &Row) -> Option<Outputs> {
+    fn outputs(&self, row: &CycleRow) -> Option<Outputs> {
         let cells = self.program.outputs().iter().zip(&row.values).map(|(info, status)| {
             Some((
                 Arc::clone(&info.name),
@@ -415,11 +417,11 @@ impl Session {
     }
 }
 
-fn to_input(feed: &Feed) -> Input {
+fn to_input(feed: &Feed) -> InputCell {
     match feed {
-        Feed::Absent => Input::Absent,
-        Feed::Value(v) => Input::Given(v.clone()),
-        Feed::OnDemand(v) => Input::OnDemand(v.clone()),
+        Feed::Absent => InputCell::Absent,
+        Feed::Value(v) => InputCell::Given(v.clone()),
+        Feed::OnDemand(v) => InputCell::OnDemand(v.clone()),
     }
 }
 

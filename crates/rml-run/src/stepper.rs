@@ -15,7 +15,7 @@ use rml_driver::Program;
 use rml_engine::Snapshot;
 use rml_ir::flat::Var;
 use rml_ir::{DType, Data, Precision, Type, Value};
-use rml_plan::{Ends, Kind, Plan, Reg};
+use rml_plan::{Ends, Lifetime, Plan, Reg};
 use rml_schedule::Fed;
 
 use crate::checkpoint::{Checkpoint, Policy};
@@ -425,7 +425,7 @@ impl Stepper {
         let checkpoint = Checkpoint::read(path.as_ref())?;
         let states = checkpoint.select(&self.program, Policy::Available).map_err(|d| self.fail(d))?;
         for (key, value) in states {
-            let is = |kind: &Kind| matches!(kind, Kind::State { key: own, .. } if *own == key);
+            let is = |kind: &Lifetime| matches!(kind, Lifetime::State { key: own, .. } if *own == key);
             let Some(at) = self.plan.registers.iter().position(|r| is(&r.kind)) else { continue };
             let value = value.to_precision(self.plan.precision);
             let known = self.plan.registers.as_slice()[at].known;
@@ -457,8 +457,8 @@ impl Stepper {
         let (mut states, mut delays) = (Vec::new(), BTreeMap::new());
         for ((i, register), v) in self.plan.registers.iter().enumerate().zip(&self.delays) {
             match (&register.kind, either!(&self.machine, m => m.register(i))) {
-                (Kind::State { key, .. }, Some(value)) => states.push((Arc::clone(key), value)),
-                (Kind::Hidden, Some(value)) => drop(delays.insert(*v, Held::Host(value))),
+                (Lifetime::State { key, .. }, Some(value)) => states.push((Arc::clone(key), value)),
+                (Lifetime::Hidden, Some(value)) => drop(delays.insert(*v, Held::Host(value))),
                 _ => {}
             }
         }

@@ -36,7 +36,7 @@ mod sequences;
 mod sums;
 mod window;
 
-use rml_analysis::{Analyses, Causality, Clocks, Facts, Kind, Verdict};
+use rml_analysis::{Analyses, Causality, Clocks, Facts, Verdict, WaitKind};
 use rml_ir::check::checked;
 use rml_plan::{Plan, Reg, verify};
 use rml_validate::{Witness, validate};
@@ -110,9 +110,9 @@ fn known(flat: &Drawn, analyses: &Analyses, fed: Fed) -> Result<Proved, Declined
         return Err(Declined::found(found));
     }
     match bounds.program.kind {
-        Kind::Bounded | Kind::Windowed => {}
-        Kind::ClosedOnly => return Err(Declined::closed(causality)),
-        Kind::Dynamic | Kind::Rejected => return Err(Declined::dynamic(flat, causality)),
+        WaitKind::Bounded | WaitKind::Windowed => {}
+        WaitKind::ClosedOnly => return Err(Declined::closed(causality)),
+        WaitKind::Dynamic | WaitKind::Rejected => return Err(Declined::dynamic(flat, causality)),
     }
     let facts = analyses.facts(flat);
     let known = Known { clocks: &clocks.clocks, facts: &facts, causality };

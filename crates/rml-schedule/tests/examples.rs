@@ -5,15 +5,15 @@ use std::path::Path;
 use rml::{Options as Compile, Source};
 use rml_ir::flat::Flat;
 use rml_ir::{DType, Data, Type, Value};
-use rml_sim::Input;
-use rml_testkit::Random;
+use rml_sim::InputCell;
+use rml_testkit::Lcg;
 use rml_testkit::plans::{Planned, compare};
 
 /// What has no plan, and why.
 const DECLINED: &[&str] =
     &["future pcounter: `o` needs all later cycles: nothing cuts its recurrence through `post`"];
 
-fn value(ty: &Type, r: &mut Random) -> Value {
+fn value(ty: &Type, r: &mut Lcg) -> Value {
     let n = ty.shape.len();
     let data = match ty.dtype {
         DType::Bool => Data::Bool((0..n).map(|_| r.chance(0.3)).collect()),
@@ -23,17 +23,17 @@ fn value(ty: &Type, r: &mut Random) -> Value {
     Value::new(ty.shape.clone(), data)
 }
 
-fn rows(flat: &Flat, cycles: usize, r: &mut Random) -> Vec<Vec<Input>> {
+fn rows(flat: &Flat, cycles: usize, r: &mut Lcg) -> Vec<Vec<InputCell>> {
     let mut all = Vec::new();
     for _ in 0..cycles {
-        let mut row: Vec<Input> =
-            flat.inputs.iter().map(|i| Input::Given(value(&flat.vars[i.var].ty, r))).collect();
+        let mut row: Vec<InputCell> =
+            flat.inputs.iter().map(|i| InputCell::Given(value(&flat.vars[i.var].ty, r))).collect();
         for i in 0..row.len() {
             let Some((cond, flag)) = flat.inputs[i].clock else { continue };
             let at = flat.inputs.iter().position(|c| c.var == cond).unwrap();
-            let holds = matches!(&row[at], Input::Given(v) if v.as_bool() == Some(flag));
+            let holds = matches!(&row[at], InputCell::Given(v) if v.as_bool() == Some(flag));
             if !holds {
-                row[i] = Input::Absent;
+                row[i] = InputCell::Absent;
             }
         }
         all.push(row);
@@ -57,7 +57,7 @@ fn plans_of_examples_mean_the_same() {
                 let options = Compile { node: Some(node.clone()), defaults, ..Compile::default() };
                 let Ok(program) = rml::compile(&Source::file(&file), &options) else { continue };
                 let name = format!("{} {node}", file.file_stem().unwrap().to_string_lossy());
-                let mut r = Random(7);
+                let mut r = Lcg(7);
                 let inputs = rows(program.flat(), 40, &mut r);
                 match compare(program.flat(), &inputs, &mut r) {
                     Ok(Planned::Equal | Planned::Waited(..)) => equal += 1,

@@ -9,13 +9,13 @@ use rml_ir::flat::Drawn;
 use rml_ir::pass::lower_drawn;
 use rml_plan::Ends;
 use rml_schedule::{Fed, Foreseen, NextInput, foreseen, schedule};
-use rml_sim::{Input, Options, Simulator, Status};
-use rml_testkit::Random;
+use rml_sim::{InputCell, Options, Simulator, Status};
+use rml_testkit::Lcg;
 use rml_testkit::flat::random::program;
 use rml_testkit::verdicts::respecting;
 
 /// The outputs of an open trace, cycle by cycle; an error if it fails.
-fn outputs(flat: &Arc<Drawn>, inputs: &[Vec<Input>]) -> Option<Vec<Vec<String>>> {
+fn outputs(flat: &Arc<Drawn>, inputs: &[Vec<InputCell>]) -> Option<Vec<Vec<String>>> {
     let options = Options { record: true, ..Options::default() };
     let mut sim = Simulator::new(Arc::clone(flat), options);
     inputs.iter().try_for_each(|row| sim.feed(row)).and_then(|()| sim.finish(false)).ok()?;
@@ -26,22 +26,22 @@ fn outputs(flat: &Arc<Drawn>, inputs: &[Vec<Input>]) -> Option<Vec<Vec<String>>>
     Some((0..inputs.len()).map(|t| flat.outputs.iter().map(|v| cell(t, *v)).collect()).collect())
 }
 
-fn value(input: &Input) -> Option<&Value> {
+fn value(input: &InputCell) -> Option<&Value> {
     match input {
-        Input::Given(value) => Some(value),
+        InputCell::Given(value) => Some(value),
         _ => None,
     }
 }
 
 /// The same rows with the inputs that are those of the next cycle, as far as cycles are determined.
-fn extended(inputs: &[Vec<Input>], next: &[NextInput]) -> Vec<Vec<Input>> {
+fn extended(inputs: &[Vec<InputCell>], next: &[NextInput]) -> Vec<Vec<InputCell>> {
     let mut rows = Vec::new();
     for (t, row) in inputs.iter().enumerate() {
         let mut row = row.clone();
         for NextInput { of, end, init } in next {
             let ends = end.is_some_and(|end| value(&row[end]).and_then(Value::as_bool) == Some(true));
             let next = match (ends, init, inputs.get(t + 1)) {
-                (true, Some(init), _) => Input::Given(Value::Bool(*init)),
+                (true, Some(init), _) => InputCell::Given(Value::Bool(*init)),
                 (_, _, Some(next)) => next[*of].clone(),
                 // Any value will do.
                 (true, None, None) => row[*of].clone(),
@@ -58,7 +58,7 @@ fn extended(inputs: &[Vec<Input>], next: &[NextInput]) -> Vec<Vec<Input>> {
 fn ends_of_random_programs_mean_the_same() {
     let (mut ran, mut known, mut planned) = (0, 0, 0);
     for seed in 0..6000 {
-        let mut r = Random(seed);
+        let mut r = Lcg(seed);
         let (flat, _) = program(&r.take(220), 24, false);
         let flat = Arc::new(lower_drawn((*flat).clone()));
         let clocks = clocks(&flat).clocks;

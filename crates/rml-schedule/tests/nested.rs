@@ -5,8 +5,8 @@ use rml::{Options, Source};
 use rml_ir::{Data, Shape, Value};
 use rml_plan::{Ends, Region};
 use rml_schedule::{Fed, schedule};
-use rml_sim::Input;
-use rml_testkit::Random;
+use rml_sim::InputCell;
+use rml_testkit::Lcg;
 use rml_testkit::plans::{Planned, compare};
 
 const NETWORKS: u64 = 12;
@@ -23,7 +23,7 @@ const LAYERS: &[&str] = &[
     "tanh(dense(2, $))",
 ];
 
-fn network(rows: usize, r: &mut Random) -> String {
+fn network(rows: usize, r: &mut Lcg) -> String {
     let (mut body, mut last) = (String::new(), "x".to_owned());
     for i in 0..1 + r.below(3) {
         body += &format!("  h{i} = {};\n", r.pick(LAYERS).replace('$', &last));
@@ -53,7 +53,7 @@ const OVER_SEQUENCES: &[&str] = &[
 ];
 
 /// A network that reads sequences, and then what it made of each of them.
-fn over_sequences(rows: usize, r: &mut Random) -> String {
+fn over_sequences(rows: usize, r: &mut Lcg) -> String {
     let within = r.pick(&LAYERS[..4]).replace('$', "x");
     let over = r.pick(OVER_SEQUENCES).replace('$', "(h when seq_end)");
     format!(
@@ -71,13 +71,13 @@ node main(x: num [{rows}, 2], seq_end, part_end, end: bool []) -> (loss when seq
 }
 
 /// Windows of sequences of up to six cycles; the last one of a window may have no end.
-fn inputs(rows: usize, r: &mut Random) -> Vec<Vec<Input>> {
-    let truth = |b: bool| Input::Given(Value::Bool(b));
-    let cycle = |n: usize, r: &mut Random| {
+fn inputs(rows: usize, r: &mut Lcg) -> Vec<Vec<InputCell>> {
+    let truth = |b: bool| InputCell::Given(Value::Bool(b));
+    let cycle = |n: usize, r: &mut Lcg| {
         let x = Data::F32((0..2 * rows).map(|_| r.range(-1.0, 1.0) as f32).collect());
         let x = Value::new(Shape::new(&[rows, 2]), x);
         let (seq_end, part_end, end) = (r.chance(0.3), r.chance(0.5), r.chance(0.06) || n + 1 == CYCLES);
-        vec![Input::Given(x), truth(seq_end), truth(part_end), truth(end)]
+        vec![InputCell::Given(x), truth(seq_end), truth(part_end), truth(end)]
     };
     (0..CYCLES).map(|n| cycle(n, r)).collect()
 }
@@ -109,7 +109,7 @@ node main(x: num [2, 3], seq_end, end: bool []) -> (o when seq_end)
 #[test]
 fn windows_on_sampled_clocks_mean_the_same() {
     for seed in 0..2 * NETWORKS {
-        let mut r = Random(seed);
+        let mut r = Lcg(seed);
         let rows = 1 + r.below(3);
         let text = over_sequences(rows, &mut r);
         let program = rml::compile(&Source::text("main", text.as_str()), &Options::default());
@@ -143,7 +143,7 @@ fn outermost_windows_that_end_on_sampled_clocks_mean_the_same() {
     }
     let mut ended = 0;
     for (seed, (cell, clock, end)) in (0..).zip(programs) {
-        let mut r = Random(seed);
+        let mut r = Lcg(seed);
         let rows = 1 + r.below(3);
         let text = format!(
             "import std.layers;
@@ -176,7 +176,7 @@ node main(x: num [{rows}, 2], seq_end, part_end, end: bool []) -> (loss)
 fn sequences_in_windows_mean_the_same_together() {
     let (mut loops, mut planned) = (0, 0);
     for seed in 0..NETWORKS {
-        let mut r = Random(seed);
+        let mut r = Lcg(seed);
         let rows = 1 + r.below(3);
         let text = network(rows, &mut r);
         let program = rml::compile(&Source::text("main", text.as_str()), &Options::default());

@@ -10,9 +10,9 @@ use rml_ir::flat::Drawn;
 use rml_ir::{Data, Type, Value};
 use rml_plan::{Atom, Plan, Region, Rule};
 use rml_schedule::{Fed, schedule};
-use rml_sim::Input;
+use rml_sim::InputCell;
 use rml_testkit::plans::{Planned, compare};
-use rml_testkit::{Random, joined};
+use rml_testkit::{Lcg, joined};
 
 const NETWORKS: u64 = 60;
 const CYCLES: usize = 24;
@@ -24,12 +24,12 @@ fn compiled(text: &str, node: &str) -> Arc<Drawn> {
 }
 
 /// Windows of random length.
-fn inputs(flat: &Drawn, r: &mut Random) -> Vec<Vec<Value>> {
-    let value = |ty: &Type, r: &mut Random| {
+fn inputs(flat: &Drawn, r: &mut Lcg) -> Vec<Vec<Value>> {
+    let value = |ty: &Type, r: &mut Lcg| {
         let x = (0..ty.shape.len()).map(|_| r.range(-1.0, 1.0) as f32).collect();
         Value::new(ty.shape.clone(), Data::F32(x))
     };
-    let cycle = |n: usize, r: &mut Random| {
+    let cycle = |n: usize, r: &mut Lcg| {
         let end = Value::Bool(r.chance(0.3) || n + 1 == CYCLES);
         let ty = |i: usize| &flat.vars[flat.inputs[i].var].ty;
         vec![value(ty(0), r), value(ty(1), r), end]
@@ -47,13 +47,13 @@ fn splits(plan: &Plan) -> usize {
 fn split_products_mean_the_same() {
     let mut split = 0;
     for seed in 0..NETWORKS {
-        let mut r = Random(seed);
+        let mut r = Lcg(seed);
         let text = joined::network(&mut r);
         for node in ["net", "main"] {
             let flat = compiled(&text, node);
             let rows = inputs(&flat, &mut r);
-            let given: Vec<Vec<Input>> =
-                rows.into_iter().map(|row| row.into_iter().map(Input::Given).collect()).collect();
+            let given: Vec<Vec<InputCell>> =
+                rows.into_iter().map(|row| row.into_iter().map(InputCell::Given).collect()).collect();
             match compare(&flat, &given, &mut r) {
                 Ok(Planned::Equal) => {}
                 Ok(other) => panic!("seed {seed}: {other:?}\n{text}"),
@@ -86,7 +86,7 @@ fn outputs(plan: Plan, rows: &[Vec<Value>], blocks: &[usize]) -> Vec<Vec<u32>> {
 #[test]
 fn streams_have_the_bits_of_windows() {
     for seed in 0..NETWORKS {
-        let mut r = Random(seed);
+        let mut r = Lcg(seed);
         let flat = compiled(&joined::network(&mut r), "net");
         let rows = inputs(&flat, &mut r);
         let mut lengths = vec![0];

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use rml_testkit::Random;
+use rml_testkit::Lcg;
 use rml_testkit::flat::random::program;
 use rml_testkit::plans::{Planned, compare};
 use rml_testkit::verdicts::{overflowing, respecting};
@@ -12,7 +12,7 @@ fn plans_of_random_programs_mean_the_same() {
     let (mut equal, mut failed, mut declined) = (0, 0, BTreeMap::<String, usize>::new());
     let (mut waited, mut done, mut known) = (0, 0, 0);
     for seed in 0..5000 {
-        let mut r = Random(seed);
+        let mut r = Lcg(seed);
         let numbers = r.take(220);
         let (flat, _) = program(&numbers, 24, false);
         let clocks = rml_analysis::clocks(&flat).clocks;

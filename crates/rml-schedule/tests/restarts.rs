@@ -9,8 +9,8 @@ use rml_ir::flat::Drawn;
 use rml_ir::pass::lower_drawn;
 use rml_plan::Ends;
 use rml_schedule::{Fed, restarts, schedule};
-use rml_sim::{Input, Options, Simulator};
-use rml_testkit::Random;
+use rml_sim::{InputCell, Options, Simulator};
+use rml_testkit::Lcg;
 use rml_testkit::flat::random::program;
 use rml_testkit::verdicts::respecting;
 
@@ -32,7 +32,7 @@ node main(x: int [], r: bool []) -> (y) y = sum(sum(x) every (false fby back r))
 ];
 
 /// The outputs of a closed trace, a line for each cycle.
-fn outputs(flat: &Arc<Drawn>, inputs: &[Vec<Input>]) -> Result<Vec<String>, String> {
+fn outputs(flat: &Arc<Drawn>, inputs: &[Vec<InputCell>]) -> Result<Vec<String>, String> {
     let options = Options { record: true, ..Options::default() };
     let mut sim = Simulator::new(Arc::clone(flat), options);
     let ran = inputs.iter().try_for_each(|row| sim.feed(row)).and_then(|()| sim.finish(true));
@@ -51,7 +51,7 @@ fn restarts_need_no_later_cycle() {
         let plan = schedule(&other, Fed::Blocks).expect(text);
         assert_eq!((plan.waits, plan.ahead(), plan.ends), (false, 0, Ends::Nothing), "{text}");
         for seed in 0..50 {
-            let inputs = respecting(flat, &clocks(flat).clocks, &mut Random(seed), 25);
+            let inputs = respecting(flat, &clocks(flat).clocks, &mut Lcg(seed), 25);
             assert_eq!(outputs(&other, &inputs), outputs(flat, &inputs), "seed {seed}: {text}");
         }
     }
@@ -61,7 +61,7 @@ fn restarts_need_no_later_cycle() {
 fn restarts_of_random_programs_mean_the_same() {
     let (mut found, mut ran) = (0, 0);
     for seed in 0..5000 {
-        let mut r = Random(seed);
+        let mut r = Lcg(seed);
         let (flat, _) = program(&r.take(220), 24, false);
         let flat = Arc::new(lower_drawn((*flat).clone()));
         let clocks = clocks(&flat).clocks;

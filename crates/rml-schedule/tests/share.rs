@@ -2,11 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use rml_analysis::{Kind, Verdict, bounds, causality, clocks};
+use rml_analysis::{Verdict, WaitKind, bounds, causality, clocks};
 use rml_ir::flat::Drawn;
 use rml_ir::pass::lower_drawn;
 use rml_schedule::{Fed, schedule};
-use rml_testkit::Random;
+use rml_testkit::Lcg;
 use rml_testkit::flat::random::program;
 
 /// Whether everything that is wanted is known some cycles later, or at the end of windows, without an error.
@@ -16,7 +16,7 @@ fn may_have_plan(flat: &Drawn) -> bool {
     let kind = bounds(flat, &report.clocks, &causality).program.kind;
     report.verdict == Verdict::Synchronous
         && !causality.findings.has_errors()
-        && matches!(kind, Kind::Bounded | Kind::Windowed)
+        && matches!(kind, WaitKind::Bounded | WaitKind::Windowed)
 }
 
 #[test]
@@ -24,7 +24,7 @@ fn most_bounded_and_windowed_programs_have_a_plan() {
     for fed in [Fed::Windows, Fed::Blocks] {
         let (mut all, mut planned, mut declined) = (0, 0, BTreeMap::<String, usize>::new());
         for seed in 0..2500 {
-            let (flat, _) = program(&Random(seed).take(220), 24, false);
+            let (flat, _) = program(&Lcg(seed).take(220), 24, false);
             // As commands run it: what nothing reads is gone.
             let flat = lower_drawn((*flat).clone());
             if !may_have_plan(&flat) {

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use rml::{Options, Precision, Source};
 use rml_ir::{Data, Shape, Value, op};
-use rml_sim::{Input, Simulator, Status};
-use rml_testkit::Random;
+use rml_sim::{InputCell, Simulator, Status};
+use rml_testkit::Lcg;
 use rml_testkit::plans::{Planned, compare};
 
 const CYCLES: usize = 40;
@@ -25,17 +25,17 @@ fn num(x: [f64; 3], precision: Precision) -> Value {
 }
 
 /// One window whose gradient comes from its first or its last cycle.
-fn rows(at: usize, precision: Precision) -> Vec<Vec<Input>> {
+fn rows(at: usize, precision: Precision) -> Vec<Vec<InputCell>> {
     let row = |t: usize| {
         let d = if t == at { [1.0, -3.0, 1e-9] } else { [0.0; 3] };
         let end = Value::Bool(t + 1 == CYCLES);
-        [num([1.0, 0.5, -2.0], precision), num(d, precision), end].map(Input::Given).to_vec()
+        [num([1.0, 0.5, -2.0], precision), num(d, precision), end].map(InputCell::Given).to_vec()
     };
     (0..CYCLES).map(row).collect()
 }
 
 /// The gradients of the input, cycle by cycle.
-fn gradients(flat: &Arc<rml_ir::flat::Drawn>, rows: &[Vec<Input>]) -> Vec<Vec<f64>> {
+fn gradients(flat: &Arc<rml_ir::flat::Drawn>, rows: &[Vec<InputCell>]) -> Vec<Vec<f64>> {
     let mut sim = Simulator::new(Arc::clone(flat), rml_sim::Options { record: true, ..Default::default() });
     rows.iter().for_each(|row| sim.feed(row).expect("it runs"));
     sim.finish(true).expect("it ends");
@@ -61,8 +61,7 @@ fn gradients_that_vanish_are_zeros_in_every_engine() {
             let at = if back { 0 } else { CYCLES - 1 };
             let rows = rows(at, precision);
             for seed in 0..4 {
-                let found =
-                    compare(&flat, &rows, &mut Random(seed)).unwrap_or_else(|e| panic!("{e}\n{text}"));
+                let found = compare(&flat, &rows, &mut Lcg(seed)).unwrap_or_else(|e| panic!("{e}\n{text}"));
                 assert!(matches!(found, Planned::Equal), "{found:?}\n{text}");
             }
             let mut all = gradients(&flat, &rows);

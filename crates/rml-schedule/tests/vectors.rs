@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use rml_testkit::Random;
-use rml_testkit::conformance::{Vector, files, program};
+use rml_testkit::Lcg;
+use rml_testkit::conformance::{ConformanceVector, files, program};
 use rml_testkit::plans::{Planned, compare};
 
 #[test]
@@ -13,10 +13,10 @@ fn plans_of_vectors_mean_the_same() {
     let (mut equal, mut declined) = (0, BTreeMap::<String, Vec<String>>::new());
     for part in ["vectors", "more", "random"] {
         for file in files(&folder.join(part)).unwrap() {
-            let vector = Vector::parse(&std::fs::read_to_string(&file).unwrap()).unwrap();
+            let vector = ConformanceVector::parse(&std::fs::read_to_string(&file).unwrap()).unwrap();
             let Ok((flat, inputs)) = program(&vector) else { continue };
             let name = file.file_stem().unwrap().to_string_lossy().into_owned();
-            match compare(&flat, &inputs, &mut Random(1)) {
+            match compare(&flat, &inputs, &mut Lcg(1)) {
                 Ok(Planned::Equal | Planned::Waited(..)) => equal += 1,
                 Ok(Planned::Declined(why)) => declined.entry(why).or_default().push(name),
                 Ok(Planned::Failed | Planned::Stopped) => {}

@@ -10,7 +10,7 @@ use rml_backend_cpu::Cpu;
 use rml_ir::flat::{Drawn, Rhs};
 use rml_ir::op::{AxisIndex, Binary, Op, Unary};
 use rml_ir::{Data, Shape, Type, Value};
-use rml_sim::{Input, Options, Simulator, Tensors};
+use rml_sim::{InputCell, Options, Simulator, Tensors};
 use rml_testkit::flat::{BOOL, Builder, INT, NUM};
 
 fn main() {
@@ -22,23 +22,23 @@ fn main() {
         "{:<12} {:>10} {:>8} {:>14} {:>10} {:>6} {:>11} {:>11}",
         "program", "cycles", "s", "activations/s", "ns/cycle", "open", "MiB before", "MiB after"
     );
-    let every_ten = |n: u64| vec![number(n), Input::Given(Value::Bool(n % 10 == 9))];
+    let every_ten = |n: u64| vec![number(n), InputCell::Given(Value::Bool(n % 10 == 9))];
     soak("backfill", &backfill(), cycles, 11, every_ten);
     soak("window", &window(), cycles, 11, every_ten);
     soak("counter", &counter(), cycles, 1, |_| Vec::new());
     soak("pipeline", &pipeline(), cycles / 10, 1, |n| vec![number(n)]);
     let x = vector(8, 0.25);
     soak("lstm", &lstm(8, 64), if short { cycles / 100 } else { cycles }, 1, |_| {
-        vec![Input::Given(x.clone())]
+        vec![InputCell::Given(x.clone())]
     });
 }
 
-fn number(n: u64) -> Input {
-    Input::Given(Value::Int(i64::try_from(n % 1000).unwrap_or(0)))
+fn number(n: u64) -> InputCell {
+    InputCell::Given(Value::Int(i64::try_from(n % 1000).unwrap_or(0)))
 }
 
 /// Runs a program twice: operator by operator, and with the functions of the embedded backend.
-fn soak(name: &str, flat: &Arc<Drawn>, cycles: u64, most_open: u64, inputs: impl Fn(u64) -> Vec<Input>) {
+fn soak(name: &str, flat: &Arc<Drawn>, cycles: u64, most_open: u64, inputs: impl Fn(u64) -> Vec<InputCell>) {
     run(name, flat, Options::default(), cycles, most_open, &inputs);
     let functions = Options { tensors: Tensors::On(Arc::new(Cpu)), ..Options::default() };
     run(&format!("{name} fn"), flat, functions, cycles, most_open, &inputs);
@@ -51,7 +51,7 @@ fn run(
     options: Options,
     cycles: u64,
     most_open: u64,
-    inputs: &dyn Fn(u64) -> Vec<Input>,
+    inputs: &dyn Fn(u64) -> Vec<InputCell>,
 ) {
     let mut sim = Simulator::new(Arc::clone(flat), options);
     let warm_up = cycles / 100;

@@ -9,10 +9,10 @@ use std::sync::Arc;
 
 use rml_base::codes::sim::SYNC_ERROR;
 use rml_engine::Status;
-use rml_ir::flat::{Claim, ClockClasses, Drawn, Flat, Var};
+use rml_ir::flat::{ClockClaim, ClockClasses, Drawn, Flat, Var};
 use rml_ir::pass;
 
-use crate::simulator::{Demand, Failure, Options, Simulator};
+use crate::simulator::{Demand, Options, SimulationFailure, Simulator};
 
 /// The maximum number of elements of values that are computed and stored after the first cycle.
 const ELEMENTS: usize = 1 << 20;
@@ -70,13 +70,13 @@ impl BlindRun {
     }
 
     /// The synchronisation error of the run; it occurs in every run with the same number of cycles.
-    pub fn synchronisation_error(&self) -> Option<Failure> {
+    pub fn synchronisation_error(&self) -> Option<SimulationFailure> {
         self.simulator.failure().filter(|f| f.report.code == SYNC_ERROR)
     }
 
     /// The variables that the equation of a failure forces to be present together, and all other variables in their
     /// clock classes.
-    pub fn together(&self, failure: &Failure) -> Vec<Var> {
+    pub fn together(&self, failure: &SimulationFailure) -> Vec<Var> {
         let closed = self.simulator.flat();
         let classes = ClockClasses::new(closed);
         let mut tied = Vec::new();
@@ -88,8 +88,8 @@ impl BlindRun {
     }
 
     /// A declared clock that differs from the clock of its variable, and the first cycle that shows this.
-    pub fn false_claim(&self) -> Option<(u64, &Claim)> {
-        let is_false = |cycle, claim: &Claim| {
+    pub fn false_claim(&self) -> Option<(u64, &ClockClaim)> {
+        let is_false = |cycle, claim: &ClockClaim| {
             let expected = match self.status(cycle, claim.cond) {
                 Status::Value(value) => value.as_bool().map(|value| value == claim.positive),
                 Status::Absent => Some(false),

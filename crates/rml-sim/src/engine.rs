@@ -5,8 +5,8 @@ use std::sync::Arc;
 use rml_backend::{Backend, Compiled};
 use rml_base::Diagnostic;
 use rml_engine::{
-    Declined, End, Engine, Feeding, Inputs, Inspect, Outputs, Row, Run, Snapshot, States, Status,
-    Undetermined, Usage, Use,
+    CycleRow, Declined, End, Feeding, Inputs, Inspect, KnownOutputs, ProgramEngine, Run, Snapshot, States,
+    Status, Undetermined, Usage, Use,
 };
 use rml_ir::flat::{Drawn, Var};
 
@@ -42,7 +42,7 @@ impl SimulatorEngine {
     }
 }
 
-impl Engine for SimulatorEngine {
+impl ProgramEngine for SimulatorEngine {
     fn name(&self) -> &str {
         "simulator"
     }
@@ -78,17 +78,17 @@ impl Run for Simulator {
         Simulator::finish(self, end == End::Closed)
     }
 
-    fn next_outputs(&mut self) -> Option<Outputs> {
-        self.next_output().map(Outputs::Cycle)
+    fn next_outputs(&mut self) -> Option<KnownOutputs> {
+        self.next_output().map(KnownOutputs::Cycle)
     }
 
-    fn remaining(&mut self) -> Result<Vec<Row>, Diagnostic> {
-        let mut rows: Vec<Row> = std::iter::from_fn(|| self.next_output()).collect();
+    fn remaining(&mut self) -> Result<Vec<CycleRow>, Diagnostic> {
+        let mut rows: Vec<CycleRow> = std::iter::from_fn(|| self.next_output()).collect();
         let outputs = self.flat().outputs.clone();
         for cycle in self.first_unfetched()..Simulator::cycles(self) {
             let status = |v: &Var| Ok(self.status(cycle, *v)?.unwrap_or(Status::Unknown));
             let values = outputs.iter().map(status).collect::<Result<_, Diagnostic>>()?;
-            rows.push(Row { cycle, values });
+            rows.push(CycleRow { cycle, values });
         }
         Ok(rows)
     }

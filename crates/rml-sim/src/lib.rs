@@ -18,5 +18,5 @@ mod simulator;
 
 pub use blind::BlindRun;
 pub use engine::SimulatorEngine;
-pub use rml_engine::{Input, Row, Status, Undetermined};
-pub use simulator::{Demand, Failure, Options, Simulator, Stats, Tensors};
+pub use rml_engine::{CycleRow, InputCell, Status, Undetermined};
+pub use simulator::{Demand, Options, SimulationFailure, Simulator, Stats, Tensors};

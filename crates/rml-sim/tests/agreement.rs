@@ -8,7 +8,7 @@ use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
 use rml_ir::flat::{ClockClasses, Drawn, Rhs};
 use rml_sim::oracle::{self, OracleOptions};
-use rml_sim::{Demand, Input, Options, Simulator};
+use rml_sim::{Demand, InputCell, Options, Simulator};
 use rml_testkit::flat::{random, run, run_with, text};
 
 fn cases(n: u32) -> ProptestConfig {
@@ -39,7 +39,7 @@ proptest! {
     fn any_demand(numbers in vec(any::<u32>(), 20..120), asked in vec(any::<bool>(), 40), closed: bool) {
         let (flat, _) = random::program(&numbers, 12, false);
         let demand = flat.vars.ids().zip(asked.chunks(4)).map(|(v, c)| (v, c.to_vec())).collect();
-        let nothing = vec![vec![Input::OnDemand(None); flat.inputs.len()]; 5];
+        let nothing = vec![vec![InputCell::OnDemand(None); flat.inputs.len()]; 5];
         let _ = run_with(&flat, &nothing, closed, Demand::Given(demand));
     }
 
@@ -69,7 +69,7 @@ proptest! {
     }
 }
 
-fn outputs(sim: &mut Simulator, cycles: &[Vec<Input>], closed: bool) -> Option<Vec<String>> {
+fn outputs(sim: &mut Simulator, cycles: &[Vec<InputCell>], closed: bool) -> Option<Vec<String>> {
     for cycle in cycles {
         sim.feed(cycle).ok()?;
     }
@@ -77,7 +77,7 @@ fn outputs(sim: &mut Simulator, cycles: &[Vec<Input>], closed: bool) -> Option<V
     Some(std::iter::from_fn(|| sim.next_output()).map(|r| text(&r.values)).collect())
 }
 
-fn cut_in_two(flat: &Arc<Drawn>, inputs: &[Vec<Input>], cut: usize) {
+fn cut_in_two(flat: &Arc<Drawn>, inputs: &[Vec<InputCell>], cut: usize) {
     let new = || Simulator::new(Arc::clone(flat), Options::default());
     let mut first = new();
     let Some(mut rows) = outputs(&mut first, &inputs[..cut], false) else { return };

@@ -10,7 +10,7 @@ use rml_ir::op::Op;
 use rml_ir::{DType, Value};
 use rml_sim::BlindRun;
 use rml_sim::oracle::{self, OracleOptions};
-use rml_testkit::Random;
+use rml_testkit::Lcg;
 use rml_testkit::flat::random;
 use rml_testkit::verdicts::{Judged, judge, respecting};
 
@@ -29,7 +29,7 @@ struct Counts {
 fn count(seeds: std::ops::Range<u64>, size: usize, wild: bool) -> Counts {
     let mut counts = Counts::default();
     for seed in seeds {
-        let mut r = Random(seed * 2 + u64::from(wild));
+        let mut r = Lcg(seed * 2 + u64::from(wild));
         let (flat, _) = random::program(&r.take(200), size, wild);
         match judge(&flat, &mut r).unwrap_or_else(|e| panic!("seed {seed}: {e}")) {
             Judged::Proved => counts.proved += 1,
@@ -67,7 +67,7 @@ fn ill_clocked_programs_are_rejected() {
 
 /// The program with most of its bool inputs that occur in no declared clock replaced by alternating streams, which do
 /// not depend on anything.
-fn alternating(mut flat: Flat, r: &mut Random) -> Flat {
+fn alternating(mut flat: Flat, r: &mut Lcg) -> Flat {
     let push = |flat: &mut Flat, lhs: Var, rhs: Rhs| {
         let span = flat.vars[lhs].span;
         flat.equations.push(Equation { lhs, rhs, span })
@@ -104,7 +104,7 @@ fn a_blind_run_knows_only_what_is_always_so() {
     let (mut erring, mut known) = (0, 0);
     for seed in 0..2500 {
         let wild = seed % 4 != 0;
-        let mut r = Random(seed * 2 + 1);
+        let mut r = Lcg(seed * 2 + 1);
         let (flat, _) = random::program(&r.take(200), 14, wild);
         let flat = alternating(Flat::clone(&flat), &mut r);
         let report = clocks(&flat);

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use rml_backend::{About, Backend, Buffer, Executable, Failure, Function, Held, Outcome, reference};
 use rml_base::codes::backend::BACKEND_FAILED;
-use rml_engine::{Block, Column, Engine, Feeding, Inputs, Present, Run, Use};
+use rml_engine::{Block, BlockColumn, Feeding, Inputs, Present, ProgramEngine, Run, Use};
 use rml_ir::flat::{Drawn, Flat, Rhs, State};
 use rml_ir::op::{Binary, Op, Reduction};
 use rml_ir::{DType, Data, Precision, Shape, Type, Value};
@@ -114,7 +114,7 @@ fn program() -> Arc<Drawn> {
 
 fn feed(run: &mut dyn Run, numbers: &[f64]) -> Vec<f64> {
     let values = Value::new(Shape::new(&[numbers.len()]), Data::F64(numbers.to_vec()));
-    let block = Block::new(numbers.len(), vec![Column::new(Present::Always, values)]);
+    let block = Block::new(numbers.len(), vec![BlockColumn::new(Present::Always, values)]);
     run.feed(Inputs::Block(&block)).unwrap();
     let mut sums = Vec::new();
     for outputs in std::iter::from_fn(|| run.next_outputs()) {
@@ -159,7 +159,7 @@ fn outputs_and_errors_count_from_the_first_cycle() {
     let x = program.inputs[0].var;
     let known: Vec<bool> = (6..10).map(|n| inspect.status(n, x).unwrap().is_some()).collect();
     assert_eq!(known, [false, true, true, false]);
-    let error = run.feed(Inputs::Cycle(&[rml_sim::Input::Given(Value::Bool(true))])).unwrap_err();
+    let error = run.feed(Inputs::Cycle(&[rml_sim::InputCell::Given(Value::Bool(true))])).unwrap_err();
     assert!(error.to_string().contains("in cycle 9"), "{error}");
 }
 
@@ -170,7 +170,7 @@ fn a_copy_from_the_device_that_fails_is_an_error() {
         let device = Device::default();
         let tensors = Tensors::On(Arc::new(device.clone()));
         let mut sim = Simulator::new(Arc::clone(&program), Options { record, tensors, ..Options::default() });
-        let row = [rml_sim::Input::Given(Value::F64(1.0))];
+        let row = [rml_sim::InputCell::Given(Value::F64(1.0))];
         sim.feed(&row).unwrap();
         device.broken.store(true, Ordering::SeqCst);
         let error = sim.feed(&row).unwrap_err();
@@ -195,7 +195,7 @@ fn a_record_that_cannot_be_copied_is_an_error() {
     device.broken.store(true, Ordering::SeqCst);
     let tensors = Tensors::On(Arc::new(device));
     let options = |record| Options { record, tensors: tensors.clone(), ..Options::default() };
-    let row = [rml_sim::Input::Given(Value::F64(1.0))];
+    let row = [rml_sim::InputCell::Given(Value::F64(1.0))];
     Simulator::new(Arc::clone(&program), options(false)).feed(&row).unwrap();
     let mut recording = Simulator::new(program, options(true));
     let error = recording.feed(&row).unwrap_err();

@@ -6,7 +6,7 @@ use rml_base::codes;
 use rml_ir::flat::{Drawn, Rhs};
 use rml_ir::op::{Compare, Op};
 use rml_ir::{DType, Value};
-use rml_sim::{Input, Options, Simulator};
+use rml_sim::{InputCell, Options, Simulator};
 use rml_testkit::flat::Builder;
 
 /// An input `x when c` where `c` is computed as `n > 1`, and `o = 0 fby x`.
@@ -25,15 +25,15 @@ fn with_computed_clock() -> Arc<Drawn> {
 
 #[test]
 fn inputs_are_checked_against_conditions_that_the_program_computes() {
-    let int = |i: i64| Input::Given(Value::Int(i));
-    let found = |cycles: &[[Input; 2]]| {
+    let int = |i: i64| InputCell::Given(Value::Int(i));
+    let found = |cycles: &[[InputCell; 2]]| {
         let mut sim = Simulator::new(with_computed_clock(), Options::default());
         let codes = cycles.iter().map(|cycle| sim.feed(cycle).err().map(|d| (d.code, d.notes)));
         codes.flatten().next()
     };
     let error = |note: &str| Some((codes::sim::INPUT_CLOCK, vec![note.to_owned()]));
-    let (absent, nothing) = (Input::Absent, Input::OnDemand(None));
-    let offer = Input::OnDemand(Some(Value::Int(4)));
+    let (absent, nothing) = (InputCell::Absent, InputCell::OnDemand(None));
+    let offer = InputCell::OnDemand(Some(Value::Int(4)));
     assert_eq!(found(&[[int(1), absent.clone()], [int(2), int(3)], [absent.clone(), absent.clone()]]), None);
     assert_eq!(found(&[[int(1), int(3)]]), error("expected absent, since `c` is false"));
     assert_eq!(found(&[[absent.clone(), int(3)]]), error("expected absent, since `c` is absent"));

@@ -11,12 +11,12 @@ use rml_ir::flat::{Drawn, Flat, Init, Rhs, State, Var};
 use rml_ir::op::{Binary, Op};
 use rml_sim::kahn::{self, Stop, Streams};
 use rml_sim::oracle::{self, OracleOptions};
-use rml_sim::{Input, Status};
+use rml_sim::{InputCell, Status};
 use rml_testkit::flat::{BOOL, Builder, INT, columns, random, text};
 
 /// The sequences of the columns `1 2 3`, `t f`.
 fn sequences(texts: &[&str]) -> Vec<Vec<Value>> {
-    let given = |input: Input| if let Input::Given(v) = input { Some(v) } else { None };
+    let given = |input: InputCell| if let InputCell::Given(v) = input { Some(v) } else { None };
     texts
         .iter()
         .map(|t| columns(&[t]).into_iter().filter_map(|mut row| given(row.remove(0))).collect())
@@ -188,7 +188,7 @@ fn agree(a: &[Value], b: &[Value]) -> bool {
 }
 
 /// Checks that elements known in both semantics are the same; returns the number of comparisons.
-fn compare(flat: &Drawn, inputs: &[Vec<Input>]) -> usize {
+fn compare(flat: &Drawn, inputs: &[Vec<InputCell>]) -> usize {
     let trace = oracle::run(flat, inputs, &OracleOptions::default());
     if !trace.error_cycles().is_empty() || !trace.failures.is_empty() {
         return 0;

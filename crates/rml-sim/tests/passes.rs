@@ -7,11 +7,11 @@ use proptest::test_runner::RngSeed;
 use rml_ir::flat::{self, Drawn};
 use rml_ir::normal::{self, Differentiated};
 use rml_ir::{Value, pass};
-use rml_sim::oracle::{self, OracleOptions, Trace};
-use rml_sim::{Input, Status};
+use rml_sim::oracle::{self, FixedPoint, OracleOptions};
+use rml_sim::{InputCell, Status};
 use rml_testkit::flat::{check_passes, random};
 
-fn run(flat: &Drawn, inputs: &[Vec<Input>], closed: bool) -> Trace {
+fn run(flat: &Drawn, inputs: &[Vec<InputCell>], closed: bool) -> FixedPoint {
     oracle::run(flat, inputs, &OracleOptions { closed, ..OracleOptions::default() })
 }
 
@@ -131,16 +131,16 @@ node n2 "main"
 type Cycle = Option<(f64, Option<f64>, bool)>;
 
 fn row(flat: &Drawn, cycles: &[Cycle], closed: bool) -> Vec<Option<f64>> {
-    let num = |x: f64| Input::Given(Value::F64(x));
-    let inputs: Vec<Vec<Input>> = cycles
+    let num = |x: f64| InputCell::Given(Value::F64(x));
+    let inputs: Vec<Vec<InputCell>> = cycles
         .iter()
         .map(|cycle| match cycle {
-            None => vec![Input::Absent; 4],
+            None => vec![InputCell::Absent; 4],
             Some((x, d, end)) => vec![
                 num(*x),
-                Input::Given(Value::Bool(d.is_some())),
-                d.map_or(Input::Absent, num),
-                Input::Given(Value::Bool(*end)),
+                InputCell::Given(Value::Bool(d.is_some())),
+                d.map_or(InputCell::Absent, num),
+                InputCell::Given(Value::Bool(*end)),
             ],
         })
         .collect();

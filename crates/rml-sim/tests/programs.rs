@@ -6,7 +6,7 @@ use rml_base::codes;
 use rml_ir::flat::{Init, Rhs};
 use rml_ir::op::{Binary, Op};
 use rml_ir::{Type, Value};
-use rml_sim::{Demand, Input, Options, Simulator};
+use rml_sim::{Demand, InputCell, Options, Simulator};
 use rml_testkit::flat::{BOOL, Builder, INT, NUM, columns, rows, run, run_with, sim_row, text};
 
 /// `o = merge bp (i when bp) ((post o) when not bp)`
@@ -247,9 +247,9 @@ fn long_absences_cost_linear_time() {
     b.output(after);
     let mut sim = Simulator::new(b.build(), Options::default());
     let cycles = 100_000;
-    let flag = |b| Input::Given(Value::Bool(b));
+    let flag = |b| InputCell::Given(Value::Bool(b));
     for n in 0..cycles {
-        sim.feed(&[Input::Given(Value::Int(n)), flag(n % 40_000 == 0), flag(n == cycles - 1)]).unwrap();
+        sim.feed(&[InputCell::Given(Value::Int(n)), flag(n % 40_000 == 0), flag(n == cycles - 1)]).unwrap();
     }
     sim.finish(true).unwrap();
     let present: Vec<String> = std::iter::from_fn(|| sim.next_output())
@@ -394,14 +394,14 @@ fn inputs_are_checked() {
     b.flat.inputs[1].clock = Some((end, true));
     b.output(y);
     let mut sim = Simulator::new(b.build(), Options::default());
-    let mut code = |cycle: &[Input]| sim.feed(cycle).unwrap_err().code;
-    let (t, one) = (Input::Given(Value::Bool(true)), Input::Given(Value::Int(1)));
+    let mut code = |cycle: &[InputCell]| sim.feed(cycle).unwrap_err().code;
+    let (t, one) = (InputCell::Given(Value::Bool(true)), InputCell::Given(Value::Int(1)));
     assert_eq!(code(std::slice::from_ref(&t)), codes::sim::INPUT_VALUE);
     assert_eq!(code(&[t.clone(), t.clone()]), codes::sim::INPUT_VALUE);
     let vector = Value::zeros(&Type::new(INT, &[2]), rml_ir::Precision::F64);
-    assert_eq!(code(&[t.clone(), Input::Given(vector)]), codes::sim::INPUT_VALUE);
-    assert_eq!(code(&[t.clone(), Input::Absent]), codes::sim::INPUT_CLOCK);
-    assert_eq!(code(&[Input::Given(Value::Bool(false)), one.clone()]), codes::sim::INPUT_CLOCK);
+    assert_eq!(code(&[t.clone(), InputCell::Given(vector)]), codes::sim::INPUT_VALUE);
+    assert_eq!(code(&[t.clone(), InputCell::Absent]), codes::sim::INPUT_CLOCK);
+    assert_eq!(code(&[InputCell::Given(Value::Bool(false)), one.clone()]), codes::sim::INPUT_CLOCK);
     sim.feed(&[t, one]).unwrap();
     sim.finish(true).unwrap();
     assert_eq!(sim.feed(&[]).unwrap_err().code, codes::sim::TRACE_ENDED);
@@ -418,8 +418,8 @@ fn memory_is_bounded_by_the_look_ahead() {
     b.output(sum);
     let mut sim = Simulator::new(b.build(), Options::default());
     for n in 0..1000_i64 {
-        let end = Input::Given(Value::Bool(n % 10 == 9));
-        sim.feed(&[Input::Given(Value::Int(n)), end, Input::Given(Value::Int(1))]).unwrap();
+        let end = InputCell::Given(Value::Bool(n % 10 == 9));
+        sim.feed(&[InputCell::Given(Value::Int(n)), end, InputCell::Given(Value::Int(1))]).unwrap();
         while let Some(row) = sim.next_output() {
             let c = i64::try_from(row.cycle).unwrap();
             assert_eq!(text(&row.values), format!("{} {}", c / 10 * 10 + 9, c + 1));
@@ -451,8 +451,8 @@ fn a_post_at_the_end_of_its_window_does_not_hold_up_the_stream() {
 
     let mut sim = Simulator::new(flat, Options::default());
     for n in 0..1000_i64 {
-        let end = Input::Given(Value::Bool(n % 10 == 9));
-        sim.feed(&[Input::Given(Value::Int(n)), end]).unwrap();
+        let end = InputCell::Given(Value::Bool(n % 10 == 9));
+        sim.feed(&[InputCell::Given(Value::Int(n)), end]).unwrap();
         let released = std::iter::from_fn(|| sim.next_output()).count();
         assert_eq!(released, if n % 10 == 9 { 10 } else { 0 });
     }

@@ -8,7 +8,7 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 use rml_backend_cpu::Cpu;
 use rml_ir::flat::Drawn;
-use rml_sim::{Input, Options, Simulator, Tensors};
+use rml_sim::{InputCell, Options, Simulator, Tensors};
 use rml_testkit::flat::{random, text};
 
 fn config() -> ProptestConfig {
@@ -45,7 +45,7 @@ fn states(sim: &Simulator) -> Option<Vec<String>> {
 }
 
 /// Every `often`-th cycle that is fed is also taken back and fed again.
-fn without_trace(flat: &Arc<Drawn>, inputs: &[Vec<Input>], on_backend: bool, often: usize) {
+fn without_trace(flat: &Arc<Drawn>, inputs: &[Vec<InputCell>], on_backend: bool, often: usize) {
     let mut sim = simulator(flat, on_backend);
     let (mut open, mut rows, mut accepted) = (VecDeque::new(), Vec::new(), Vec::new());
     for (n, cycle) in inputs.iter().enumerate() {

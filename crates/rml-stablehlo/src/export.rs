@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use rml_backend::routine::{Given, Model, Port, SUSPECT, SUSPICION};
+use rml_backend::routine::{Port, RoutineInput, SUSPECT, SUSPICION, WindowModel};
 use rml_ir::Precision;
 
 use crate::routine::Writer;
@@ -11,7 +11,7 @@ use crate::text::{Elem, Ssa, Text, Ty, list};
 /// The text of a module. Its function `main` takes the inputs and states, and returns the outputs and the next states;
 /// `start` returns the states for the first call. Names are in the attributes that JAX uses, and in comments with types
 /// under `note`.
-pub fn export(model: &Model, note: &str) -> String {
+pub fn export(model: &WindowModel, note: &str) -> String {
     let routine = &model.routine;
     let mut w = Writer::new(routine);
     let mut head = Vec::new();
@@ -19,9 +19,9 @@ pub fn export(model: &Model, note: &str) -> String {
     for (given, ty) in model.inputs.iter().zip(routine.input_types()) {
         let ty = Ty::of(ty, routine.precision);
         let value = match given {
-            Given::Fixed(value) => w.t.constant(value, routine.precision),
-            Given::Port(_) if ty.shape.is_empty() => w.t.splat(0.0, &ty),
-            Given::Port(port) => {
+            RoutineInput::Fixed(value) => w.t.constant(value, routine.precision),
+            RoutineInput::Port(_) if ty.shape.is_empty() => w.t.splat(0.0, &ty),
+            RoutineInput::Port(port) => {
                 let parameter = w.t.fresh(ty);
                 head.push(format!("{parameter}: {} {{jax.arg_info = {:?}}}", parameter.ty, port.name));
                 say(&mut said, "in ", &port.name, &parameter.ty, &port.told());
@@ -57,11 +57,11 @@ pub fn export(model: &Model, note: &str) -> String {
 }
 
 /// The function `start`.
-fn start(model: &Model, precision: Precision) -> String {
+fn start(model: &WindowModel, precision: Precision) -> String {
     let mut t = Text::default();
     let (mut results, mut names) = (Vec::new(), Vec::new());
     for given in &model.inputs {
-        if let Given::Port(Port { name, start: Some(value), .. }) = given
+        if let RoutineInput::Port(Port { name, start: Some(value), .. }) = given
             && !value.shape().is_empty()
         {
             results.push(t.constant(value, precision));

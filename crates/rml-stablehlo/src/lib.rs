@@ -10,7 +10,7 @@
 //! Every operator has an entry in `operator`; the match is exhaustive, so a new operator does not compile without an
 //! entry.
 
-use rml_backend::{Function, Kind, Val};
+use rml_backend::{DefKind, Function, Val};
 use rml_base::IndexVec;
 use rml_ir::op::Op;
 use rml_ir::{Type, Value};
@@ -34,8 +34,8 @@ mod text;
 mod windows;
 
 pub use export::export;
-pub use host::Drawn;
-pub use routine::{Given, Module, lower_routine};
+pub use host::NormalDraws;
+pub use routine::{RoutineModule, RoutineResult, lower_routine};
 use text::{Elem, Ssa, Text, Ty, list};
 
 /// The message of a panic that only an invalid function can cause.
@@ -57,7 +57,7 @@ pub enum Arg {
 
 /// The origin of a result of the function.
 #[derive(Clone, Debug)]
-pub enum Output {
+pub enum FunctionResult {
     /// This result of the module.
     Computed(usize),
     /// This argument.
@@ -68,24 +68,24 @@ pub enum Output {
 
 /// A function as a module.
 #[derive(Clone, Debug)]
-pub struct Lowered {
+pub struct FunctionModule {
     /// The text.
     pub text: String,
     /// The values of its parameters.
     pub args: Vec<Arg>,
     /// The results of the function.
-    pub outputs: Vec<Output>,
+    pub outputs: Vec<FunctionResult>,
     /// The number of the function's results that the module computes.
     pub computed: usize,
     /// Whether the module has another result that tells whether an error is suspected.
     pub tested: bool,
     /// The random numbers that the host draws before the call.
-    pub drawn: Drawn,
+    pub drawn: NormalDraws,
 }
 
 /// Writes a function that satisfies B1 to B3.
-pub fn lower(function: &Function) -> Lowered {
-    let drawn = Drawn::of(function);
+pub fn lower(function: &Function) -> FunctionModule {
+    let drawn = NormalDraws::of(function);
     let args = parameters(function, &drawn);
     let (outputs, computed) = outputs(function);
     let mut t = Text::default();
@@ -108,23 +108,23 @@ pub fn lower(function: &Function) -> Lowered {
         list(head),
         t.finish()
     );
-    Lowered { text, args, outputs, computed: computed.len(), tested, drawn }
+    FunctionModule { text, args, outputs, computed: computed.len(), tested, drawn }
 }
 
 /// The parameters: inputs that are used and have elements, large constants, and values that the host draws.
-fn parameters(function: &Function, drawn: &Drawn) -> Vec<Arg> {
+fn parameters(function: &Function, drawn: &NormalDraws) -> Vec<Arg> {
     let mut used = IndexVec::filled(false, function.values.len());
     for def in &function.values {
-        if let Kind::Apply { args, .. } = &def.kind {
+        if let DefKind::Apply { args, .. } = &def.kind {
             args.iter().for_each(|&x| used[x] = true);
         }
     }
     let live = function.values.iter_enumerated().filter(|(x, def)| used[*x] && !def.ty.shape.is_empty());
     let mut args: Vec<Arg> = live
         .filter_map(|(x, def)| match &def.kind {
-            Kind::Input => Some(Arg::Input(x)),
-            Kind::Const(_) if def.ty.shape.len() > INLINE => Some(Arg::Constant(x)),
-            Kind::Const(_) | Kind::Apply { .. } => None,
+            DefKind::Input => Some(Arg::Input(x)),
+            DefKind::Const(_) if def.ty.shape.len() > INLINE => Some(Arg::Constant(x)),
+            DefKind::Const(_) | DefKind::Apply { .. } => None,
         })
         .collect();
     args.extend(drawn.values().iter().map(|&x| Arg::Drawn(x)));
@@ -132,20 +132,20 @@ fn parameters(function: &Function, drawn: &Drawn) -> Vec<Arg> {
 }
 
 /// The origin of each result, and the values that the module returns.
-fn outputs(function: &Function) -> (Vec<Output>, Vec<Val>) {
+fn outputs(function: &Function) -> (Vec<FunctionResult>, Vec<Val>) {
     let mut computed: Vec<Val> = Vec::new();
     let output = |&x: &Val| {
         let def = &function.values[x];
         match &def.kind {
-            _ if def.ty.shape.is_empty() => Output::Known(Value::zeros(&def.ty, function.precision)),
-            Kind::Const(value) => Output::Known(value.clone()),
-            Kind::Input => Output::Input(x),
-            Kind::Apply { .. } => {
+            _ if def.ty.shape.is_empty() => FunctionResult::Known(Value::zeros(&def.ty, function.precision)),
+            DefKind::Const(value) => FunctionResult::Known(value.clone()),
+            DefKind::Input => FunctionResult::Input(x),
+            DefKind::Apply { .. } => {
                 let at = computed.iter().position(|&c| c == x).unwrap_or_else(|| {
                     computed.push(x);
                     computed.len() - 1
                 });
-                Output::Computed(at)
+                FunctionResult::Computed(at)
             }
         }
     };
@@ -156,14 +156,14 @@ fn outputs(function: &Function) -> (Vec<Output>, Vec<Val>) {
 fn body(t: &mut Text, function: &Function, values: &mut IndexVec<Val, Option<Ssa>>) -> Option<Ssa> {
     let mut tests = Vec::new();
     for (x, def) in function.values.iter_enumerated() {
-        if values[x].is_some() && !matches!(def.kind, Kind::Apply { .. }) {
+        if values[x].is_some() && !matches!(def.kind, DefKind::Apply { .. }) {
             continue;
         }
         let ty = Ty::of(&def.ty, function.precision);
         let value = match &def.kind {
-            Kind::Input => t.splat(0.0, &ty),
-            Kind::Const(value) => t.constant(value, function.precision),
-            Kind::Apply { op, args } => {
+            DefKind::Input => t.splat(0.0, &ty),
+            DefKind::Const(value) => t.constant(value, function.precision),
+            DefKind::Apply { op, args } => {
                 let args: Vec<&Ssa> = args.iter().map(|&a| values[a].as_ref().expect(CHECKED)).collect();
                 tests.extend(integer::suspicion(t, op, &args, &def.ty));
                 match &values[x] {

@@ -1,7 +1,7 @@
 //! Writes routines as one module: calls follow one another, and a loop is a `while` over slices of its tensors.
 
 use rml_backend::routine::{Body, Loop, Routine, Slot, Step};
-use rml_backend::{Function, Kind, Val};
+use rml_backend::{DefKind, Function, Val};
 use rml_base::{EntityId, IndexVec};
 use rml_ir::op::Op;
 
@@ -11,7 +11,7 @@ use rml_ir::op::Compare;
 
 /// The origin of a result of a routine.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Given {
+pub enum RoutineResult {
     /// This result of the module.
     Computed(usize),
     /// This argument.
@@ -22,19 +22,19 @@ pub enum Given {
 
 /// A routine as a module.
 #[derive(Clone, Debug)]
-pub struct Module {
+pub struct RoutineModule {
     /// The text.
     pub text: String,
     /// The arguments of the routine that the module takes.
     pub args: Vec<usize>,
     /// The results of the routine.
-    pub outputs: Vec<Given>,
+    pub outputs: Vec<RoutineResult>,
     /// Whether the module has a truth value as its last result, which tells whether an error is suspected.
     pub tested: bool,
 }
 
 /// Writes a routine that satisfies R1 to R4. None if the host has to draw numbers between its steps.
-pub fn lower_routine(routine: &Routine) -> Option<Module> {
+pub fn lower_routine(routine: &Routine) -> Option<RoutineModule> {
     if routine.functions().into_iter().any(draws) {
         return None;
     }
@@ -65,13 +65,13 @@ pub fn lower_routine(routine: &Routine) -> Option<Module> {
         list(head),
         t.finish()
     );
-    Some(Module { text, args, outputs, tested })
+    Some(RoutineModule { text, args, outputs, tested })
 }
 
 /// Whether a function has normal draws, which the host computes.
 fn draws(function: &Function) -> bool {
     function.values.iter().any(|def| {
-        matches!(&def.kind, Kind::Apply { op: Op::RandomNormal { .. }, .. }) && !def.ty.shape.is_empty()
+        matches!(&def.kind, DefKind::Apply { op: Op::RandomNormal { .. }, .. }) && !def.ty.shape.is_empty()
     })
 }
 
@@ -136,20 +136,20 @@ impl<'a> Writer<'a> {
     }
 
     /// The origins of the results, and the values that the module returns.
-    fn outputs(&self) -> (Vec<Given>, Vec<Ssa>) {
+    fn outputs(&self) -> (Vec<RoutineResult>, Vec<Ssa>) {
         let mut computed: Vec<Slot> = Vec::new();
         let given = |slot: &Slot| {
             if self.slots[*slot].is_empty() {
-                return Given::Empty;
+                return RoutineResult::Empty;
             }
             if slot.index() < self.routine.inputs {
-                return Given::Input(slot.index());
+                return RoutineResult::Input(slot.index());
             }
             let at = computed.iter().position(|c| c == slot).unwrap_or_else(|| {
                 computed.push(*slot);
                 computed.len() - 1
             });
-            Given::Computed(at)
+            RoutineResult::Computed(at)
         };
         let outputs = self.routine.results.iter().map(given).collect();
         (outputs, computed.into_iter().map(|slot| self.slots[slot].clone()).collect())

@@ -1,10 +1,10 @@
 //! The text of lowered functions.
 
-use rml_backend::routine::{Given as Input, Model, Port, Role};
+use rml_backend::routine::{Port, PortRole, RoutineInput as Input, WindowModel};
 use rml_backend::{Function, parse};
 use rml_ir::op::samples;
 use rml_ir::{Precision, Value};
-use rml_stablehlo::{Arg, Given, Output, export, lower, lower_routine};
+use rml_stablehlo::{Arg, FunctionResult, RoutineResult, export, lower, lower_routine};
 
 const FUNCTION: &str = "function f32 \"f\"
 x0 input num [2]
@@ -41,7 +41,10 @@ fn a_function_becomes_a_module() {
     let lowered = lower(&function);
     assert_eq!(lowered.text, MODULE);
     assert!(matches!(lowered.args[..], [Arg::Input(_), Arg::Input(_), Arg::Drawn(_)]));
-    assert!(matches!(lowered.outputs[..], [Output::Computed(0), Output::Known(_), Output::Known(_)]));
+    assert!(matches!(
+        lowered.outputs[..],
+        [FunctionResult::Computed(0), FunctionResult::Known(_), FunctionResult::Known(_)]
+    ));
     assert_eq!((lowered.computed, lowered.tested), (1, true));
 }
 
@@ -125,7 +128,7 @@ result s0
 fn a_loop_becomes_a_while_over_slices() {
     let module = lower_routine(&rml_backend::routine::parse(ROUTINE).unwrap()).unwrap();
     assert_eq!(module.args, [0, 2]);
-    assert_eq!(module.outputs, [Given::Computed(0), Given::Empty, Given::Input(0)]);
+    assert_eq!(module.outputs, [RoutineResult::Computed(0), RoutineResult::Empty, RoutineResult::Input(0)]);
     assert!(!module.tested);
     for part in [
         "\"stablehlo.while\"",
@@ -154,7 +157,10 @@ fn a_routine_in_a_loop_stands_in_the_while() {
     assert_eq!(rml_backend::routine::verify(&routine), Ok(()));
     let module = lower_routine(&routine).unwrap();
     assert_eq!(module.args, [0, 2]);
-    assert_eq!(module.outputs, [Given::Computed(0), Given::Empty, Given::Computed(1)]);
+    assert_eq!(
+        module.outputs,
+        [RoutineResult::Computed(0), RoutineResult::Empty, RoutineResult::Computed(1)]
+    );
     assert_eq!(module.text.matches("\"stablehlo.while\"").count(), 2);
 }
 
@@ -216,12 +222,12 @@ fn a_model_becomes_a_module_with_names() {
     let routine = rml_backend::routine::parse(COUNTED).unwrap();
     let zeros = Value::zeros(&routine.input_types()[2], Precision::F32);
     let port = |name: &str, role| Port { name: name.to_owned(), role, start: None };
-    let state = Port { start: Some(zeros), ..port("sum", Role::State) };
+    let state = Port { start: Some(zeros), ..port("sum", PortRole::State) };
     let inputs = vec![
-        Input::Port(port("x", Role::Cycle(0))),
+        Input::Port(port("x", PortRole::Cycle(0))),
         Input::Fixed(Value::num(0.5, Precision::F32)),
         Input::Port(state),
     ];
-    let outputs = vec![port("y", Role::Cycle(0)), port("sum.next", Role::State)];
-    assert_eq!(export(&Model { routine, inputs, outputs }, "A count."), EXPORTED);
+    let outputs = vec![port("y", PortRole::Cycle(0)), port("sum.next", PortRole::State)];
+    assert_eq!(export(&WindowModel { routine, inputs, outputs }, "A count."), EXPORTED);
 }

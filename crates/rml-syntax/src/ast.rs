@@ -48,14 +48,14 @@ impl<'a> File<'a> {
     pub fn definitions(&self) -> impl Iterator<Item = Definition<'a>> + use<'a> {
         self.items.iter().flat_map(|item| {
             let (node, form, cases): (_, _, &'a [Node<'a>]) = match item {
-                Item::Import(_) => (None, Form::Node, &[]),
-                Item::Node(node) => (Some(node), Form::Node, &[]),
-                Item::Const(node) => (Some(node), Form::Constant, &[]),
-                Item::Record(node) => (Some(node), Form::Record, &[]),
-                Item::Enum(of) => (Some(&of.node), Form::Enum, of.cases),
+                Item::Import(_) => (None, DefinitionForm::Node, &[]),
+                Item::Node(node) => (Some(node), DefinitionForm::Node, &[]),
+                Item::Const(node) => (Some(node), DefinitionForm::Constant, &[]),
+                Item::Record(node) => (Some(node), DefinitionForm::Record, &[]),
+                Item::Enum(of) => (Some(&of.node), DefinitionForm::Enum, of.cases),
             };
             let first = node.map(|node| Definition { node, form });
-            first.into_iter().chain(cases.iter().map(|node| Definition { node, form: Form::Case }))
+            first.into_iter().chain(cases.iter().map(|node| Definition { node, form: DefinitionForm::Case }))
         })
     }
 
@@ -95,12 +95,12 @@ pub struct Definition<'a> {
     /// The node.
     pub node: &'a Node<'a>,
     /// The kind of definition.
-    pub form: Form,
+    pub form: DefinitionForm,
 }
 
 /// The kinds of definitions.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Form {
+pub enum DefinitionForm {
     /// A node.
     Node,
     /// A constant.
@@ -113,12 +113,12 @@ pub enum Form {
     Record,
 }
 
-impl Form {
+impl DefinitionForm {
     /// Whether the definition is a value that is known at compile time.
     pub fn is_constant(self) -> bool {
         match self {
-            Form::Constant | Form::Case => true,
-            Form::Node | Form::Enum | Form::Record => false,
+            DefinitionForm::Constant | DefinitionForm::Case => true,
+            DefinitionForm::Node | DefinitionForm::Enum | DefinitionForm::Record => false,
         }
     }
 }
@@ -442,7 +442,7 @@ pub enum ExprKind<'a> {
     /// of such an equation.
     Share(&'a Expr<'a>),
     /// `automaton state A .. end`: the right side of an equation that has no left side. It cannot occur elsewhere.
-    Automaton(&'a [State<'a>]),
+    Automaton(&'a [StateDef<'a>]),
     /// `assert "name" c`: the right side of an equation that drops its result. It cannot occur elsewhere.
     Assert {
         /// The name of the property, without its quotes; its span includes them.
@@ -458,7 +458,7 @@ pub enum ExprKind<'a> {
 
 /// `state Hold(limit = 20.0) ..`
 #[derive(Clone, Copy, Debug)]
-pub struct State<'a> {
+pub struct StateDef<'a> {
     /// `Hold`
     pub name: Ident,
     /// The parameters of the state, each with its first value: `limit = 20.0`.
@@ -469,7 +469,7 @@ pub struct State<'a> {
     pub header_span: Span,
 }
 
-impl<'a> State<'a> {
+impl<'a> StateDef<'a> {
     /// The equations of the state.
     pub fn equations(&self) -> impl Iterator<Item = &'a Equation<'a>> + use<'a> {
         self.body.iter().filter_map(|item| if let StateItem::Equation(e) = item { Some(e) } else { None })

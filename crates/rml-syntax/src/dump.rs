@@ -3,7 +3,7 @@
 
 use crate::ast::{
     ClockExpr, DTypeName, Decl, Dim, Equation, Expr, ExprKind, File, Ident, Import, ImportKind, ImportPath,
-    IndexExpr, Item, Lhs, Literal, Node, State, StateItem, Suffix, Symbol, Transition, TypeExpr, UnaryOp,
+    IndexExpr, Item, Lhs, Literal, Node, StateDef, StateItem, Suffix, Symbol, Transition, TypeExpr, UnaryOp,
 };
 use lasso::Rodeo;
 use std::fmt::Write;
@@ -130,7 +130,7 @@ impl Dump<'_> {
         self.put(")");
     }
 
-    fn automaton(&mut self, states: &[State<'_>]) {
+    fn automaton(&mut self, states: &[StateDef<'_>]) {
         self.put("(automaton");
         for state in states {
             self.put(" (state ");

@@ -1,6 +1,6 @@
 //! Damage to the texts of programs: tokens are deleted, repeated, swapped and replaced.
 
-use crate::Random;
+use crate::Lcg;
 
 /// Numbers that are likely to cause errors.
 const NUMBERS: &[&str] = &[
@@ -109,7 +109,7 @@ pub fn tokens(text: &str) -> Vec<String> {
 }
 
 /// The text with one to four of its tokens changed; `donor` contributes tokens and lines of another program.
-pub fn damaged(text: &str, donor: &str, r: &mut Random) -> String {
+pub fn damaged(text: &str, donor: &str, r: &mut Lcg) -> String {
     let (mut all, others) = (tokens(text), tokens(donor));
     for _ in 0..=r.below(4) {
         change(&mut all, &others, r);
@@ -117,7 +117,7 @@ pub fn damaged(text: &str, donor: &str, r: &mut Random) -> String {
     all.concat()
 }
 
-fn change(tokens: &mut Vec<String>, others: &[String], r: &mut Random) {
+fn change(tokens: &mut Vec<String>, others: &[String], r: &mut Lcg) {
     if tokens.is_empty() || others.is_empty() {
         return;
     }
@@ -147,7 +147,7 @@ fn change(tokens: &mut Vec<String>, others: &[String], r: &mut Random) {
 }
 
 /// Replaces a token of the given kind by another token of this kind, or by one of `values`.
-fn exchange(tokens: &mut [String], kind: impl Fn(&str) -> bool, values: Option<&[&str]>, r: &mut Random) {
+fn exchange(tokens: &mut [String], kind: impl Fn(&str) -> bool, values: Option<&[&str]>, r: &mut Lcg) {
     let fit: Vec<usize> = (0..tokens.len()).filter(|i| kind(&tokens[*i])).collect();
     if fit.is_empty() {
         return;
@@ -181,8 +181,8 @@ mod tests {
     #[test]
     fn every_seed_damages_in_its_own_way() {
         let text = "node main(x) -> (o)\n  o = x + 1.0;\n";
-        let made: Vec<String> = (0..50).map(|seed| damaged(text, text, &mut Random(seed))).collect();
-        assert_eq!(made, (0..50).map(|seed| damaged(text, text, &mut Random(seed))).collect::<Vec<_>>());
+        let made: Vec<String> = (0..50).map(|seed| damaged(text, text, &mut Lcg(seed))).collect();
+        assert_eq!(made, (0..50).map(|seed| damaged(text, text, &mut Lcg(seed))).collect::<Vec<_>>());
         let distinct: std::collections::BTreeSet<_> = made.iter().collect();
         assert!(distinct.len() > 30, "{distinct:?}");
     }

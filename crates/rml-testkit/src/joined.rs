@@ -1,6 +1,6 @@
 //! Random recurrences with products of concatenations, as in textbooks: `matmul(concat(x, h, 1), w)`.
 
-use crate::Random;
+use crate::Lcg;
 
 /// Cells of `$n` units on `x: num [rows, d]`, with a further input `a: num [rows, 1]`.
 const ROWS: &[&str] = &[
@@ -25,7 +25,7 @@ const COLUMNS: &[&str] = &[
 
 /// A network of one or two layers: its forward path `net`, and `main`, which trains it and may compute the gradient of
 /// its input. The inputs of both are `x`, `a` and `end`.
-pub fn network(r: &mut Random) -> String {
+pub fn network(r: &mut Lcg) -> String {
     let (cells, shape, d) = if r.chance(0.6) { (ROWS, "[@, $]", 3) } else { (COLUMNS, "[$, @]", 3) };
     let shape = shape.replace('@', ["1", "2", "5"][r.below(3)]);
     let num = |size: &str| format!("num {}", shape.replace('$', size));

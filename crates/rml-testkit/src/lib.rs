@@ -27,4 +27,4 @@ pub mod samples;
 pub mod structured;
 pub mod verdicts;
 
-pub use random::Random;
+pub use random::Lcg;

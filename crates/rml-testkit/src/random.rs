@@ -2,9 +2,9 @@
 
 /// Reproducible random numbers from a small linear congruential generator, which allow a failing case to be run again.
 #[derive(Clone, Debug)]
-pub struct Random(pub u64);
+pub struct Lcg(pub u64);
 
-impl Random {
+impl Lcg {
     /// The next 31 bits.
     pub fn bits(&mut self) -> u64 {
         self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);

@@ -7,10 +7,10 @@ use rml_base::{FileId, IndexVec, Span};
 use rml_ir::flat::Drawn;
 use rml_ir::op::{Op, result_type};
 use rml_ir::{DType, Data, Precision, Type, Value};
-use rml_plan::reference::Column;
+use rml_plan::reference::Cells;
 use rml_plan::{Atom, Case, Ends, Output, Part, Plan, Positions, Region, Rule, Tape, TapeData, Tick};
 
-use crate::Random;
+use crate::Lcg;
 
 fn tape(name: &str, ty: &Type, rule: Rule) -> TapeData {
     let cases = vec![Case { at: Positions::ALL, when: Vec::new(), rule }];
@@ -55,7 +55,7 @@ pub fn operators(all: &[(Op, Vec<Type>)], precision: Precision) -> Plan {
     }
 }
 
-fn value(ty: &Type, r: &mut Random) -> Value {
+fn value(ty: &Type, r: &mut Lcg) -> Value {
     let n = ty.shape.len();
     let data = match ty.dtype {
         DType::Bool => Data::Bool((0..n).map(|_| r.chance(0.3)).collect()),
@@ -66,8 +66,8 @@ fn value(ty: &Type, r: &mut Random) -> Value {
 }
 
 /// Random inputs in the precision of the program, present in the cycles of their clocks.
-pub fn columns(flat: &Drawn, cycles: usize, r: &mut Random) -> Vec<Column> {
-    let mut all: Vec<Column> = Vec::new();
+pub fn columns(flat: &Drawn, cycles: usize, r: &mut Lcg) -> Vec<Cells> {
+    let mut all: Vec<Cells> = Vec::new();
     for input in &flat.inputs {
         let clock = input
             .clock

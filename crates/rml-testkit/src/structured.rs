@@ -3,7 +3,7 @@
 
 use std::fmt::Write as _;
 
-use crate::Random;
+use crate::Lcg;
 
 /// The nodes of both programs.
 const COMMON: &str = "
@@ -74,7 +74,7 @@ node caller(x: num [], c: bool [], m: int [], do: num [], end: bool []) -> (o: n
 
 /// The texts of both programs under construction.
 struct Pair<'r> {
-    r: &'r mut Random,
+    r: &'r mut Lcg,
     /// Constants outside nodes.
     constants: String,
     structured: String,
@@ -86,7 +86,7 @@ struct Pair<'r> {
 /// A program with structure and an equivalent plain program. Both have the nodes `main(x: num [], c: bool [], m: int
 /// []) -> (o: num [])` and `caller(x: num [], c: bool [], m: int [], do: num [], end: bool []) -> (o: num [], dx: num
 /// [])`.
-pub fn programs(r: &mut Random) -> (String, String) {
+pub fn programs(r: &mut Lcg) -> (String, String) {
     let mut pair = Pair {
         r,
         constants: String::new(),

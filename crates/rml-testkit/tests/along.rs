@@ -7,8 +7,8 @@ use rml::{Options, Precision, Source};
 use rml_ir::flat::Drawn;
 use rml_ir::op::Op;
 use rml_ir::{DType, Data, Shape, Type, Value};
-use rml_sim::{Input, Options as SimOptions, Simulator, Status};
-use rml_testkit::{Random, plans};
+use rml_sim::{InputCell, Options as SimOptions, Simulator, Status};
+use rml_testkit::{Lcg, plans};
 
 /// The number of entries of an axis.
 const ENTRIES: usize = 5;
@@ -22,7 +22,7 @@ fn compiled(text: &str) -> Arc<Drawn> {
 /// The values of all outputs of a closed trace, cycle by cycle.
 fn outputs(flat: &Arc<Drawn>, rows: &[Vec<Value>], text: &str) -> Vec<Vec<Value>> {
     let mut sim = Simulator::new(Arc::clone(flat), SimOptions::default());
-    let given = |row: &Vec<Value>| row.iter().cloned().map(Input::Given).collect::<Vec<_>>();
+    let given = |row: &Vec<Value>| row.iter().cloned().map(InputCell::Given).collect::<Vec<_>>();
     let ran = rows.iter().try_for_each(|row| sim.feed(&given(row))).and_then(|()| sim.finish(true));
     ran.unwrap_or_else(|e| panic!("{e:?}\n{text}"));
     let value = |status: &Status| match status {
@@ -56,7 +56,7 @@ fn all_bits(rows: &[Vec<Value>]) -> Vec<Vec<Bits>> {
     rows.iter().map(|row| row.iter().map(bits).collect()).collect()
 }
 
-fn random(ty: &Type, r: &mut Random) -> Value {
+fn random(ty: &Type, r: &mut Lcg) -> Value {
     let n = ty.shape.len();
     let data = match ty.dtype {
         DType::Bool => Data::Bool((0..n).map(|_| r.chance(0.4)).collect()),
@@ -93,7 +93,7 @@ fn agree(name: &str, nodes: &str, results: &str) {
         let text = format!("{nodes}\nnode main{axis} -> ({results})\n  {results} = f(x, c, d, m) {word};\n");
         let along = compiled(&text);
         for seed in 0..6 {
-            let mut r = Random(seed);
+            let mut r = Lcg(seed);
             let rows: Vec<Vec<Value>> =
                 (0..2).map(|_| types(&along).iter().map(|ty| random(ty, &mut r)).collect()).collect();
             let found = outputs(&along, &rows, &text);
@@ -111,8 +111,8 @@ fn agree(name: &str, nodes: &str, results: &str) {
                     assert_eq!(found, expected, "{name}, {word}, entry {}\n{text}", order[turn]);
                 }
             }
-            let given: Vec<Vec<Input>> =
-                rows.iter().map(|row| row.iter().cloned().map(Input::Given).collect()).collect();
+            let given: Vec<Vec<InputCell>> =
+                rows.iter().map(|row| row.iter().cloned().map(InputCell::Given).collect()).collect();
             match plans::compare(&along, &given, &mut r) {
                 Ok(plans::Planned::Equal | plans::Planned::Waited(..)) => {}
                 other => panic!("{name}: {other:?}\n{text}"),
@@ -307,7 +307,7 @@ node rows(x: num [4]) -> (o: num [4])
     let text = format!("{nodes}node main(x: num [5, 4]) -> (o)\n  o = rows(x) along 0;\n");
     let by_cycles = format!("{nodes}node main(x: num [4]) -> (o)\n  o = rows(x);\n");
     let (along, cycles) = (compiled(&text), compiled(&by_cycles));
-    let x = random(&types(&along)[0], &mut Random(3));
+    let x = random(&types(&along)[0], &mut Lcg(3));
     let found = outputs(&along, &[vec![x.clone()]], &text);
     let rows: Vec<Vec<Value>> = (0..ENTRIES).map(|k| vec![entry(&x, k)]).collect();
     for (k, expected) in outputs(&cycles, &rows, &by_cycles).into_iter().enumerate() {
@@ -355,7 +355,7 @@ node main(x: num [3, 3], do: num [3, 3]) -> (o, dx)
         let plain = format!(
             "{TRAINING}node net(x: num [3, 3]) -> (o){calls}\n  {plain};\n  k = param([0.5, -0.25, 0.125]);\n{caller}"
         );
-        let mut r = Random(11);
+        let mut r = Lcg(11);
         let ty = Type { dtype: DType::Num, shape: Shape::new(&[3, 3]) };
         let rows: Vec<Vec<Value>> = (0..6).map(|_| vec![random(&ty, &mut r), random(&ty, &mut r)]).collect();
         assert_eq!(all_bits(&trained(&along, &rows)), all_bits(&trained(&plain, &rows)), "{along}\n{plain}");
@@ -389,7 +389,7 @@ node main(x: num [3], do: num [3], end: bool []) -> (o, dx)
   o, dx = diff_nets(x, true, do) every end;
 "
     );
-    let mut r = Random(5);
+    let mut r = Lcg(5);
     let ty = Type { dtype: DType::Num, shape: Shape::new(&[5, 3]) };
     let rows: Vec<Vec<Value>> = (0..4).map(|_| vec![random(&ty, &mut r), random(&ty, &mut r)]).collect();
     let single: Vec<Vec<Value>> = rows
@@ -457,7 +457,7 @@ node f(gain: num [], x: num [2, 3], y: num [3]) -> (o: num [2, 3], n: num [2])
         "  p, q = f(0.5, x[:, ::-1], y[::-1]) along back (_, 1, 0);\n  o = p[:, ::-1];\n  n = q[:, ::-1];",
     ]
     .map(text);
-    let mut r = Random(2);
+    let mut r = Lcg(2);
     let row: Vec<Value> = types(&compiled(&first)).iter().map(|ty| random(ty, &mut r)).collect();
     let expected = outputs(&compiled(&first), std::slice::from_ref(&row), &first);
     assert_eq!(expected[0][0].shape().dims(), [2, 4, 3]);

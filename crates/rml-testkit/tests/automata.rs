@@ -6,8 +6,8 @@ use std::sync::Arc;
 use rml::{Options, Precision, Source};
 use rml_ir::flat::Drawn;
 use rml_ir::{DType, Value};
-use rml_sim::{Input, Options as SimOptions, Simulator, Status};
-use rml_testkit::{Random, plans};
+use rml_sim::{InputCell, Options as SimOptions, Simulator, Status};
+use rml_testkit::{Lcg, plans};
 
 const CYCLES: usize = 40;
 
@@ -18,7 +18,7 @@ fn compiled(text: &str) -> Arc<Drawn> {
 }
 
 /// The outputs of a run, cycle by cycle; plans must agree.
-fn outputs(flat: &Arc<Drawn>, inputs: &[Vec<Input>], text: &str) -> Vec<Vec<Option<f64>>> {
+fn outputs(flat: &Arc<Drawn>, inputs: &[Vec<InputCell>], text: &str) -> Vec<Vec<Option<f64>>> {
     let mut sim = Simulator::new(Arc::clone(flat), SimOptions::default());
     let ran = inputs.iter().try_for_each(|row| sim.feed(row)).and_then(|()| sim.finish(true));
     ran.unwrap_or_else(|e| panic!("{e:?}\n{text}"));
@@ -34,9 +34,9 @@ fn outputs(flat: &Arc<Drawn>, inputs: &[Vec<Input>], text: &str) -> Vec<Vec<Opti
 }
 
 /// Random inputs of a program; ints are small.
-fn random(flat: &Drawn, r: &mut Random) -> Vec<Vec<Input>> {
+fn random(flat: &Drawn, r: &mut Lcg) -> Vec<Vec<InputCell>> {
     let mut cell = |t: usize, dtype: DType| {
-        Input::Given(match dtype {
+        InputCell::Given(match dtype {
             DType::Bool => Value::Bool(r.chance(0.25) || t + 1 == CYCLES),
             DType::Int => Value::Int(r.below(4) as i64),
             DType::Num => Value::num(r.range(-1.0, 1.0), Precision::F64),
@@ -46,17 +46,17 @@ fn random(flat: &Drawn, r: &mut Random) -> Vec<Vec<Input>> {
     (0..CYCLES).map(|t| dtypes.iter().map(|dtype| cell(t, *dtype)).collect()).collect()
 }
 
-fn planned(flat: &Arc<Drawn>, inputs: &[Vec<Input>], r: &mut Random, text: &str) {
+fn planned(flat: &Arc<Drawn>, inputs: &[Vec<InputCell>], r: &mut Lcg, text: &str) {
     match plans::compare(flat, inputs, r) {
         Ok(plans::Planned::Equal | plans::Planned::Waited(..)) => {}
         other => panic!("{other:?}\n{text}"),
     }
 }
 
-fn int(input: &Input) -> i64 {
+fn int(input: &InputCell) -> i64 {
     match input {
-        Input::Given(Value::Int(value)) => *value,
-        Input::Given(Value::Bool(value)) => i64::from(*value),
+        InputCell::Given(Value::Int(value)) => *value,
+        InputCell::Given(Value::Bool(value)) => i64::from(*value),
         other => panic!("{other:?}"),
     }
 }
@@ -146,7 +146,7 @@ fn states_run_as_an_interpreter_runs_them() {
     let flat = compiled(COUNTS);
     let mut visited = [0; 4];
     for seed in 0..12 {
-        let mut r = Random(seed);
+        let mut r = Lcg(seed);
         let inputs = random(&flat, &mut r);
         let mut machine = Counts { from: 7, ..Counts::default() };
         let expected: Vec<Vec<Option<f64>>> = inputs
@@ -167,7 +167,7 @@ fn states_run_as_an_interpreter_runs_them() {
 fn agree(automaton: &str, plain: &str) {
     let [a, b] = [automaton, plain].map(compiled);
     for seed in 0..4 {
-        let mut r = Random(seed);
+        let mut r = Lcg(seed);
         let inputs = random(&a, &mut r);
         let [first, second] = [(&a, automaton), (&b, plain)].map(|(flat, text)| outputs(flat, &inputs, text));
         let near = |pair: (&Option<f64>, &Option<f64>)| match pair {
@@ -255,7 +255,7 @@ node main(x: int [], c: bool [], d: bool []) -> (y)
   end;
 ";
     let flat = compiled(text);
-    let inputs = random(&flat, &mut Random(3));
+    let inputs = random(&flat, &mut Lcg(3));
     let (mut sum, mut expected) = (0, Vec::new());
     for row in &inputs {
         let [x, c, d] = [0, 1, 2].map(|i| int(&row[i]));

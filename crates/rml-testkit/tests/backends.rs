@@ -12,19 +12,19 @@ use std::sync::Arc;
 
 use libtest_mimic::{Arguments, Failed, Trial};
 use rml_backend::Backend;
-use rml_backend::suite::{Closed, Wanted};
+use rml_backend::suite::{Closed, WantedBackends};
 use rml_backend_cpu::Cpu;
 use rml_testkit::flat::random::program;
 use rml_testkit::plans::compare_on;
 use rml_testkit::verdicts::respecting;
-use rml_testkit::{Random, conformance};
+use rml_testkit::{Lcg, conformance};
 
 /// The folders of vectors.
 const FOLDERS: [&str; 3] = ["vectors", "random", "more"];
 
 fn main() -> ExitCode {
     let arguments = Arguments::from_args();
-    let wanted = Wanted::read(|name| std::env::var_os(name));
+    let wanted = WantedBackends::read(|name| std::env::var_os(name));
     let mut trials = vec![];
     for name in &wanted.backends {
         match wanted.open(name, |options| Ok(Arc::new(Cpu::open(options)?))) {
@@ -52,7 +52,7 @@ fn plans(name: &str, seed: u64, backend: &Arc<dyn Backend>) -> Trial {
     let backend = Arc::clone(backend);
     Trial::test(format!("{name}::plans::{seed}"), move || {
         for seed in seed..seed + 10 {
-            let mut r = Random(seed);
+            let mut r = Lcg(seed);
             let (flat, _) = program(&r.take(220), 24, false);
             let inputs = respecting(&flat, &rml_analysis::clocks(&flat).clocks, &mut r, 10);
             compare_on(&backend, &flat, &inputs, &mut r).map_err(|why| format!("seed {seed}: {why}"))?;

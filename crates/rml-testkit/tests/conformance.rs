@@ -45,7 +45,7 @@ fn wrong_vectors_fail() {
             "inputs": {{"x": [1, null, 3]}}, "demand": {{}}, "expected": {{"o": {row}}}, "error_cycles": {errors},
             "error_origin_cycles": {errors}}}"#
         );
-        conformance::check(&conformance::Vector::parse(&text).expect("well formed"), None)
+        conformance::check(&conformance::ConformanceVector::parse(&text).expect("well formed"), None)
     };
     assert_eq!(vector("[0, null, 1]", "[]"), []);
     for row in [
@@ -73,7 +73,7 @@ fn an_incomplete_demand_is_completed() {
             r#"{{"rml": "node main() -> (o)\n  o = 1 when (true fby false);", "main": "main", "cycles": 3,
             {demand} "expected": {{"o": {row}}}}}"#
         );
-        conformance::check(&conformance::Vector::parse(&text).expect("well formed"), None)
+        conformance::check(&conformance::ConformanceVector::parse(&text).expect("well formed"), None)
     };
     for demand in ["", "\"demand\": {},", "\"demand\": {\"_t1\": [true, true, true]},"] {
         assert_eq!(vector(demand, "[1, null, null]"), [], "{demand}");
@@ -127,7 +127,7 @@ fn vectors_pass_by_plan() {
         let outcomes: Vec<_> = conformance::files(&folder)
             .expect("the vectors exist")
             .iter()
-            .map(|f| conformance::check_file_on(f, conformance::Engine::Plan))
+            .map(|f| conformance::check_file_on(f, conformance::VectorRunner::Plan))
             .collect();
         let failures: Vec<String> = outcomes
             .iter()
@@ -147,8 +147,9 @@ fn wrong_vectors_fail_by_plan() {
     let text = r#"{"rml": "node main(x: int []) -> (o)\n  o = 0 fby x;", "main": "main", "cycles": 3, "closed": true,
         "inputs": {"x": [1, 2, 3]}, "expected": {"o": [0, 1, WANTED]}}"#;
     let check = |wanted: &str| {
-        let vector = conformance::Vector::parse(&text.replace("WANTED", wanted)).expect("well formed");
-        conformance::check_on(&vector, conformance::Engine::Plan)
+        let vector =
+            conformance::ConformanceVector::parse(&text.replace("WANTED", wanted)).expect("well formed");
+        conformance::check_on(&vector, conformance::VectorRunner::Plan)
     };
     assert_eq!(check("2"), (vec![], true));
     let (failures, planned) = check("3");

@@ -6,9 +6,9 @@ use std::path::{Path, PathBuf};
 
 use rml::ir::flat::{Flat, print};
 use rml::{Columns, Error, InferOptions, Options, Source, Stream, TrainOptions, codes};
-use rml_testkit::Random;
-use rml_testkit::conformance::{self, Vector};
-use rml_testkit::gradients::Program;
+use rml_testkit::Lcg;
+use rml_testkit::conformance::{self, ConformanceVector};
+use rml_testkit::gradients::LossProgram;
 
 /// The text of a program without the values and numbers of its constants, which are replaced by their types.
 fn form(flat: &Flat) -> Vec<String> {
@@ -104,7 +104,7 @@ fn conformance_programs_are_judged_as_they_run() {
     let places = ["vectors", "more", "random"].map(|place| folder("tests/conformance").join(place));
     for file in places.iter().flat_map(|place| conformance::files(place).expect("the vectors")) {
         let text = std::fs::read_to_string(&file).expect("a file");
-        let Ok(vector) = Vector::parse(&text) else { continue };
+        let Ok(vector) = ConformanceVector::parse(&text) else { continue };
         let source = Source::text(file.display().to_string(), vector.rml);
         count.compare(&source, &Options { node: Some(vector.main), ..Options::default() });
     }
@@ -115,7 +115,7 @@ fn conformance_programs_are_judged_as_they_run() {
 fn random_programs_are_judged_as_they_run() {
     let mut count = Count::default();
     for seed in 0..40 {
-        let mut text = Program::random(&mut Random(seed)).text();
+        let mut text = LossProgram::random(&mut Lcg(seed)).text();
         text.push_str(
             "node learn(x: num [], y: num [2], w: num [2, 2], c: bool [], b: bool [], z: bool [], d: bool [])\n  \
              -> (loss, dw)\n  loss, dx, dy, dw = diff_main(x, y, w, c, b, z, d, true, 1.0);\n",

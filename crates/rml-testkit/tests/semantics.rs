@@ -16,7 +16,7 @@ use std::sync::Arc;
 use rml::{DType, Options, Precision, Program, Source, Type, Value};
 use rml_ir::flat::{Drawn, Flat, Var};
 use rml_sim::oracle::{self, OracleOptions};
-use rml_sim::{Input, Simulator, Status};
+use rml_sim::{InputCell, Simulator, Status};
 
 /// The suffix of a row with the answers of an input on demand.
 const OFFERS: &str = " offers";
@@ -52,14 +52,14 @@ impl Example {
     }
 
     /// The input's entries, cycle by cycle.
-    fn input(&self, name: &str, ty: &Type) -> Vec<Input> {
+    fn input(&self, name: &str, ty: &Type) -> Vec<InputCell> {
         let row = |name: &str| self.rows.iter().find(|(n, _)| n == name).map(|(_, cells)| cells);
         let value = |cell: &String| (cell != "□").then(|| parse(cell, ty));
         match row(&format!("{name}{OFFERS}")) {
-            Some(offers) => offers.iter().map(|cell| Input::OnDemand(value(cell))).collect(),
+            Some(offers) => offers.iter().map(|cell| InputCell::OnDemand(value(cell))).collect(),
             None => {
                 let cells = row(name).unwrap_or_else(|| panic!("no row for the input `{name}`"));
-                cells.iter().map(|cell| value(cell).map_or(Input::Absent, Input::Given)).collect()
+                cells.iter().map(|cell| value(cell).map_or(InputCell::Absent, InputCell::Given)).collect()
             }
         }
     }
@@ -156,10 +156,10 @@ impl Runnable {
     }
 
     fn run(&self, example: &Example) -> Outcome {
-        let columns: Vec<Vec<Input>> =
+        let columns: Vec<Vec<InputCell>> =
             self.whole.inputs().iter().map(|input| example.input(&input.name, &input.ty)).collect();
-        let cycle = |n: usize| columns.iter().map(|column| column[n].clone()).collect::<Vec<Input>>();
-        let inputs: Vec<Vec<Input>> = (0..example.cycles).map(cycle).collect();
+        let cycle = |n: usize| columns.iter().map(|column| column[n].clone()).collect::<Vec<InputCell>>();
+        let inputs: Vec<Vec<InputCell>> = (0..example.cycles).map(cycle).collect();
         let options = OracleOptions { closed: !example.open, ..OracleOptions::default() };
         let flat = self.whole.flat();
         let fixpoint = oracle::run(flat, &inputs, &options);
@@ -193,7 +193,7 @@ fn status(simulator: &Simulator, name: &str, cycle: usize) -> Status {
     simulator.status(cycle as u64, var(simulator.flat(), name)).unwrap().unwrap_or_default()
 }
 
-fn simulate(flat: &Arc<Drawn>, inputs: &[Vec<Input>], example: &Example, keep_going: bool) -> Simulator {
+fn simulate(flat: &Arc<Drawn>, inputs: &[Vec<InputCell>], example: &Example, keep_going: bool) -> Simulator {
     let options = rml_sim::Options { record: true, keep_going, ..rml_sim::Options::default() };
     let mut simulator = Simulator::new(Arc::clone(flat), options);
     // The error that stops a run is read from the simulator.

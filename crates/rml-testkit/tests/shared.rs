@@ -7,8 +7,8 @@ use std::sync::Arc;
 use rml::{Options, Precision, Source};
 use rml_ir::flat::Drawn;
 use rml_ir::{DType, Value};
-use rml_sim::{Input, Options as SimOptions, Simulator, Status};
-use rml_testkit::Random;
+use rml_sim::{InputCell, Options as SimOptions, Simulator, Status};
+use rml_testkit::Lcg;
 
 const CYCLES: usize = 12;
 
@@ -46,7 +46,7 @@ fn compiled(text: &str, node: &str) -> Arc<Drawn> {
 }
 
 /// The bits of all elements of all outputs of a run.
-fn outputs(flat: &Arc<Drawn>, inputs: &[Vec<Input>], text: &str) -> Vec<Option<Vec<u64>>> {
+fn outputs(flat: &Arc<Drawn>, inputs: &[Vec<InputCell>], text: &str) -> Vec<Option<Vec<u64>>> {
     let mut sim = Simulator::new(Arc::clone(flat), SimOptions::default());
     let ran = inputs.iter().try_for_each(|row| sim.feed(row)).and_then(|()| sim.finish(true));
     ran.unwrap_or_else(|e| panic!("{e:?}\n{text}"));
@@ -71,12 +71,12 @@ fn outputs(flat: &Arc<Drawn>, inputs: &[Vec<Input>], text: &str) -> Vec<Option<V
 /// end: bool [])`.
 fn both(first: &str, second: &str) -> [Vec<Option<Vec<u64>>>; 2] {
     let (a, b) = (compiled(first, "main"), compiled(second, "main"));
-    let mut r = Random(7);
-    let mut row = |t: usize| -> Vec<Input> {
+    let mut r = Lcg(7);
+    let mut row = |t: usize| -> Vec<InputCell> {
         let ty = |v: rml_ir::flat::Var| a.vars[v].ty.clone();
         let inputs = a.inputs.iter().map(|input| {
             let ty = ty(input.var);
-            Input::Given(match ty.dtype {
+            InputCell::Given(match ty.dtype {
                 DType::Bool => Value::Bool(r.chance(0.4) || t + 1 == CYCLES),
                 DType::Int | DType::Num => {
                     let all = (0..ty.shape.len()).map(|_| r.range(-1.0, 1.0)).collect();
@@ -86,7 +86,7 @@ fn both(first: &str, second: &str) -> [Vec<Option<Vec<u64>>>; 2] {
         });
         inputs.collect()
     };
-    let inputs: Vec<Vec<Input>> = (0..CYCLES).map(&mut row).collect();
+    let inputs: Vec<Vec<InputCell>> = (0..CYCLES).map(&mut row).collect();
     [(&a, first), (&b, second)].map(|(flat, text)| outputs(flat, &inputs, text))
 }
 

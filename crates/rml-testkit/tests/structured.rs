@@ -6,8 +6,8 @@ use std::sync::Arc;
 use rml::{Options, Precision, Source};
 use rml_ir::Value;
 use rml_ir::flat::Drawn;
-use rml_sim::{Input, Options as SimOptions, Simulator, Status};
-use rml_testkit::{Random, plans, structured};
+use rml_sim::{InputCell, Options as SimOptions, Simulator, Status};
+use rml_testkit::{Lcg, plans, structured};
 
 const CYCLES: usize = 7;
 
@@ -19,7 +19,7 @@ fn compiled(text: &str) -> Arc<Drawn> {
 }
 
 /// The outputs of a run, cycle by cycle; a gradient may be absent.
-fn outputs(flat: &Arc<Drawn>, inputs: &[Vec<Input>], text: &str) -> Vec<Option<f64>> {
+fn outputs(flat: &Arc<Drawn>, inputs: &[Vec<InputCell>], text: &str) -> Vec<Option<f64>> {
     let mut sim = Simulator::new(Arc::clone(flat), SimOptions::default());
     let ran = inputs.iter().try_for_each(|row| sim.feed(row)).and_then(|()| sim.finish(true));
     ran.unwrap_or_else(|e| panic!("{e:?}\n{text}"));
@@ -39,17 +39,17 @@ fn outputs(flat: &Arc<Drawn>, inputs: &[Vec<Input>], text: &str) -> Vec<Option<f
 fn structure_means_what_is_written_out() {
     let mut learned = 0;
     for seed in 0..150 {
-        let mut r = Random(seed);
+        let mut r = Lcg(seed);
         let (first, second) = structured::programs(&mut r);
-        let cycle = |r: &mut Random, t: usize| {
-            let num = |x: f64| Input::Given(Value::num(x, Precision::F64));
+        let cycle = |r: &mut Lcg, t: usize| {
+            let num = |x: f64| InputCell::Given(Value::num(x, Precision::F64));
             let (x, c, m) = (r.range(-1.0, 1.0), r.chance(0.3), r.below(9));
             let m = i64::try_from(m).expect("small");
             let (d, end) = (r.range(-1.0, 1.0), t + 1 == CYCLES || r.chance(0.3));
-            let [c, end] = [c, end].map(|b| Input::Given(Value::Bool(b)));
-            vec![num(x), c, Input::Given(Value::Int(m)), num(d), end]
+            let [c, end] = [c, end].map(|b| InputCell::Given(Value::Bool(b)));
+            vec![num(x), c, InputCell::Given(Value::Int(m)), num(d), end]
         };
-        let inputs: Vec<Vec<Input>> = (0..CYCLES).map(|t| cycle(&mut r, t)).collect();
+        let inputs: Vec<Vec<InputCell>> = (0..CYCLES).map(|t| cycle(&mut r, t)).collect();
         let [a, b] = [&first, &second].map(|text| outputs(&compiled(text), &inputs, text));
         let near = |pair: (&Option<f64>, &Option<f64>)| match pair {
             (Some(a), Some(b)) => (a - b).abs() <= 1e-9 * (1.0 + a.abs()),
@@ -92,13 +92,13 @@ node main(c: bool [], r: bool [], s: bool []) -> (a: int [])
   a = machine(c, r) restart s;";
     let options = Options { node: Some("main".to_owned()), ..Options::default() };
     let program = rml::compile(&Source::text("program", text), &options).unwrap_or_else(|e| panic!("{e}"));
-    let row = |cycle: &str| -> Vec<Input> {
-        "crs".chars().map(|name| Input::Given(Value::Bool(cycle.contains(name)))).collect()
+    let row = |cycle: &str| -> Vec<InputCell> {
+        "crs".chars().map(|name| InputCell::Given(Value::Bool(cycle.contains(name)))).collect()
     };
     // L counts, and r and c restart it; M counts by 10 until c, then down until the third cycle; s restarts the machine
     let cycles = ["", "", "r", "", "c", "", "", "", "", "c", "", "", "", "c", "", "c", "", "", "", "s"];
     let expected = [1, 2, 1, 2, 1, 2, 3, 10, 20, 30, -1, -2, 10, 20, -1, 30, -1, -2, 10, 1];
-    let rows: Vec<Vec<Input>> = cycles.iter().map(|cycle| row(cycle)).collect();
+    let rows: Vec<Vec<InputCell>> = cycles.iter().map(|cycle| row(cycle)).collect();
     let mut sim = Simulator::new(Arc::clone(program.flat()), SimOptions::default());
     rows.iter().try_for_each(|row| sim.feed(row)).and_then(|()| sim.finish(true)).unwrap();
     let found: Vec<i64> = std::iter::from_fn(|| sim.next_output())
@@ -108,7 +108,7 @@ node main(c: bool [], r: bool [], s: bool []) -> (a: int [])
         })
         .collect();
     assert_eq!(found, expected);
-    match plans::compare(program.flat(), &rows, &mut Random(1)) {
+    match plans::compare(program.flat(), &rows, &mut Lcg(1)) {
         Ok(plans::Planned::Equal) => {}
         other => panic!("{other:?}"),
     }

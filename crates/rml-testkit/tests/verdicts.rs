@@ -4,11 +4,11 @@
 
 use std::path::Path;
 
-use rml::analysis::{Clocks, Kind, Verdict};
+use rml::analysis::{Clocks, Verdict, WaitKind};
 use rml::ir::flat::Var;
 use rml::{Options, Source};
 use rml_ir::flat::ClockClasses;
-use rml_testkit::conformance::{self, Expected, Vector};
+use rml_testkit::conformance::{self, ConformanceVector, Expected};
 
 /// Vectors of ill-clocked programs whose inputs do not show an error: the conditions in question have the same value in
 /// all cycles.
@@ -30,7 +30,7 @@ struct Counts {
 }
 
 /// Whether all inputs on the base clock are present in every cycle, and the other inputs are read on demand.
-fn respects(vector: &Vector, analysis: &rml::Analysis) -> bool {
+fn respects(vector: &ConformanceVector, analysis: &rml::Analysis) -> bool {
     let flat = &analysis.flat;
     flat.inputs.iter().all(|input| {
         let name = flat.vars[input.var].name.as_deref().unwrap_or_default();
@@ -43,7 +43,7 @@ fn respects(vector: &Vector, analysis: &rml::Analysis) -> bool {
 }
 
 /// Compares the verdict on clocks with a vector.
-fn judge_clocks(name: &str, vector: &Vector, analysis: &rml::Analysis, counts: &mut Counts) {
+fn judge_clocks(name: &str, vector: &ConformanceVector, analysis: &rml::Analysis, counts: &mut Counts) {
     let errs = !vector.error_cycles.is_empty();
     match &analysis.clocks.verdict {
         Verdict::Synchronous => {
@@ -63,7 +63,7 @@ fn judge_clocks(name: &str, vector: &Vector, analysis: &rml::Analysis, counts: &
 }
 
 /// Whether the environment asks, in every cycle, for every stream that is not driven by another one.
-fn asks_for_all(vector: &Vector, analysis: &rml::Analysis) -> bool {
+fn asks_for_all(vector: &ConformanceVector, analysis: &rml::Analysis) -> bool {
     let Some(demand) = &vector.demand else { return true };
     let classes = ClockClasses::new(&analysis.flat);
     let is_asked = |v: &Var| {
@@ -75,31 +75,31 @@ fn asks_for_all(vector: &Vector, analysis: &rml::Analysis) -> bool {
 }
 
 /// Whether the environment gives all inputs on their clocks and asks for no particular variable.
-fn is_plain(vector: &Vector, analysis: &rml::Analysis) -> bool {
+fn is_plain(vector: &ConformanceVector, analysis: &rml::Analysis) -> bool {
     vector.demand.as_ref().is_none_or(|d| d.is_empty()) && respects(vector, analysis)
 }
 
 /// The first cycle in which an output is not known.
-fn first_unknown(vector: &Vector, analysis: &rml::Analysis) -> Option<usize> {
+fn first_unknown(vector: &ConformanceVector, analysis: &rml::Analysis) -> Option<usize> {
     let outputs = analysis.flat.outputs.iter().filter_map(|v| analysis.flat.vars[*v].name.as_deref());
     let rows = outputs.filter_map(|name| vector.expected.get(name));
     rows.filter_map(|row| row.iter().position(|cell| *cell == Expected::Undetermined)).min()
 }
 
 /// Compares the verdict on causality with a vector without synchronisation errors.
-fn judge_causality(name: &str, vector: &Vector, analysis: &rml::Analysis, counts: &mut Counts) {
+fn judge_causality(name: &str, vector: &ConformanceVector, analysis: &rml::Analysis, counts: &mut Counts) {
     let Some(run) = analysis.run.as_ref().filter(|_| vector.error_cycles.is_empty()) else { return };
     let bound = &run.bounds.program;
     let unknown = first_unknown(vector, analysis);
     match bound.kind {
-        Kind::Rejected => {
+        WaitKind::Rejected => {
             counts.uncut += 1;
             if unknown.is_none() && vector.cycles > 0 && !IDLE.contains(&name) {
                 let found: Vec<String> = run.causality.findings.iter().map(ToString::to_string).collect();
                 counts.problems.push(format!("{name}: rejected, but runs\n{}", found.join("\n")));
             }
         }
-        Kind::Bounded if asks_for_all(vector, analysis) && respects(vector, analysis) => {
+        WaitKind::Bounded if asks_for_all(vector, analysis) && respects(vector, analysis) => {
             counts.bounded += 1;
             let wait = bound.look_ahead.and_then(|z| usize::try_from(z).ok()).expect("a bound");
             if unknown.is_some_and(|n| n + wait < vector.cycles) {
@@ -111,7 +111,7 @@ fn judge_causality(name: &str, vector: &Vector, analysis: &rml::Analysis, counts
 }
 
 fn judge(name: &str, text: &str, counts: &mut Counts) {
-    let vector = Vector::parse(text).expect("a vector");
+    let vector = ConformanceVector::parse(text).expect("a vector");
     let options = Options { node: Some(vector.main.clone()), ..Options::default() };
     let analysis = rml::analyse(&Source::text(name, &vector.rml), &options).expect("compiles");
     judge_clocks(name, &vector, &analysis, counts);

@@ -10,7 +10,7 @@ pub enum Claim {
     /// A variable.
     Whole(Var),
     /// Some of the elements of a variable.
-    Part(Var, Cut),
+    Part(Var, AxisRange),
     /// A product of matrices, whose chains are taken so far along the inner dimension.
     Begun(Var, usize),
     /// Whether the end of a window is available and holds: false where it is absent. It is available where the
@@ -20,7 +20,7 @@ pub enum Claim {
 
 /// The elements from `start` on along an axis, as many as `len`.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub struct Cut {
+pub struct AxisRange {
     /// The axis.
     pub axis: usize,
     /// The first one.
@@ -51,7 +51,7 @@ impl Claim {
     }
 }
 
-impl Cut {
+impl AxisRange {
     /// The type of the elements of a value of that type; none if it has no such elements.
     pub fn ty(self, of: &Type) -> Option<Type> {
         let mut dims = of.shape.dims().to_vec();

@@ -50,7 +50,7 @@ mod twins;
 mod view;
 mod waits;
 
-pub use claim::{Claim, Cut};
+pub use claim::{AxisRange, Claim};
 use equal::Equal;
 use frame::Frame;
 

@@ -8,7 +8,7 @@ use rml_ir::flat::{Rhs, Var};
 use rml_ir::op::{AxisIndex, Op};
 use rml_plan::{Atom, Rule};
 
-use crate::claim::{Claim, Cut};
+use crate::claim::{AxisRange, Claim};
 use crate::equal::{Equal, Term};
 use crate::view::{At, View};
 
@@ -17,7 +17,7 @@ const DEEPEST: usize = 64;
 
 impl Equal<'_> {
     /// Whether a rule gives some elements of a variable: cut from it, or joined from other elements of it.
-    pub(crate) fn cuts(&self, rule: &Rule, v: Var, cut: Cut, view: View) -> bool {
+    pub(crate) fn cuts(&self, rule: &Rule, v: Var, cut: AxisRange, view: View) -> bool {
         match rule {
             Rule::Apply { op: Op::Index { items }, args } => {
                 let is_whole = |atom: Atom| self.is_at(atom, v, At::NOW, view);
@@ -28,7 +28,7 @@ impl Equal<'_> {
                 let joined = args.iter().all(|atom| {
                     let ty = self.plan.ty(*atom);
                     let Some(len) = ty.shape.dims().get(*axis).copied() else { return false };
-                    let own = Cut { start, len, ..cut };
+                    let own = AxisRange { start, len, ..cut };
                     start += len;
                     self.is_part(*atom, v, own, At::NOW, view, 0)
                 });
@@ -94,9 +94,9 @@ impl Equal<'_> {
         view: View,
     ) -> bool {
         let [left, right] = args[..] else { return false };
-        let inner = Cut { axis: self.dims(a).len() - 1, start, len };
+        let inner = AxisRange { axis: self.dims(a).len() - 1, start, len };
         self.is_part(left, a, inner, tick, view, 0)
-            && self.is_part(right, b, Cut { axis: 0, ..inner }, tick, view, 0)
+            && self.is_part(right, b, AxisRange { axis: 0, ..inner }, tick, view, 0)
     }
 
     /// Whether an operand is what an index takes of a variable, along one axis at most.
@@ -107,14 +107,14 @@ impl Equal<'_> {
         match (axes.next().map(|axis| (axis, items[axis])), axes.next()) {
             (None, _) => self.is_at(atom, v, tick, view),
             (Some((axis, AxisIndex::Slice { start, len, step: 1 })), None) => {
-                self.is_part(atom, v, Cut { axis, start, len }, tick, view, 0)
+                self.is_part(atom, v, AxisRange { axis, start, len }, tick, view, 0)
             }
             _ => false,
         }
     }
 
     /// Whether an operand is some elements of a variable at a tick.
-    fn is_part(&self, atom: Atom, v: Var, cut: Cut, tick: At, view: View, depth: usize) -> bool {
+    fn is_part(&self, atom: Atom, v: Var, cut: AxisRange, tick: At, view: View, depth: usize) -> bool {
         if depth > DEEPEST {
             return false;
         }
@@ -131,7 +131,7 @@ impl Equal<'_> {
     }
 
     /// Whether a tape is claimed to hold these elements of a variable, or of a twin of it.
-    fn holds_part(&self, atom: Atom, v: Var, cut: Cut, tick: At, view: View) -> bool {
+    fn holds_part(&self, atom: Atom, v: Var, cut: AxisRange, tick: At, view: View) -> bool {
         let Atom::Tape(tape, seen) = atom else { return false };
         match self.witness.tapes[tape] {
             Claim::Part(of, own) if own == cut && view.tick(seen) == Some(tick) => {
@@ -142,7 +142,7 @@ impl Equal<'_> {
     }
 
     /// Of which operand of a concatenation some elements of it come, and which ones of that they are.
-    fn joined(&self, v: Var, cut: Cut) -> Option<(Var, Cut)> {
+    fn joined(&self, v: Var, cut: AxisRange) -> Option<(Var, AxisRange)> {
         let Rhs::Apply { op: Op::Concat { axis }, args } = self.frame.rhs(v)? else { return None };
         if *axis != cut.axis {
             return None;
@@ -151,7 +151,7 @@ impl Equal<'_> {
         for of in args {
             let len = self.dims(*of)[*axis];
             if start < len {
-                return (start + cut.len <= len).then_some((*of, Cut { start, ..cut }));
+                return (start + cut.len <= len).then_some((*of, AxisRange { start, ..cut }));
             }
             start -= len;
         }

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use rml_base::EntityId;
 use rml_ir::flat::{Rhs, Var};
 use rml_ir::{Position, Positions};
-use rml_plan::{Kind, Reg, Region, Tape, Tick, Write};
+use rml_plan::{Lifetime, Reg, Region, Tape, Tick, Write};
 
 use crate::{Checker, Claim};
 
@@ -80,7 +80,7 @@ fn uses<'a>(checker: &Checker<'a>) -> Vec<Uses<'a>> {
 }
 
 impl Checker<'_> {
-    fn register(&self, v: Var, kind: &Kind, uses: &Uses<'_>) -> Result<(), String> {
+    fn register(&self, v: Var, kind: &Lifetime, uses: &Uses<'_>) -> Result<(), String> {
         let frame = self.frame;
         let (next, window, backward) = match frame.rhs(v) {
             Some(Rhs::Fby { next, window, .. }) => (*next, *window, false),
@@ -144,11 +144,11 @@ impl Checker<'_> {
     }
 
     /// Whether a register survives as its delay does.
-    fn kind(&self, v: Var, kind: &Kind, restarts: bool) -> Result<(), String> {
+    fn kind(&self, v: Var, kind: &Lifetime, restarts: bool) -> Result<(), String> {
         let expected = match self.frame.state(v) {
-            _ if restarts => Kind::Local,
-            Some((key, parameter)) => Kind::State { key, parameter },
-            None => Kind::Hidden,
+            _ if restarts => Lifetime::Local,
+            Some((key, parameter)) => Lifetime::State { key, parameter },
+            None => Lifetime::Hidden,
         };
         if *kind == expected { Ok(()) } else { Err(format!("is {kind:?}, not {expected:?}")) }
     }

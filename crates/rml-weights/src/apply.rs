@@ -8,7 +8,7 @@ use rml_base::{Diagnostics, Error, Sources};
 use rml_files::contents;
 use rml_ir::{Precision, Value};
 
-use crate::expand::{self, Expanded, Wanted};
+use crate::expand::{self, Expanded, WantedParameter};
 use crate::tensors::{Stored, TensorFile};
 use crate::{layouts, mapping};
 
@@ -59,7 +59,7 @@ impl Mapping {
 /// A mapping that is malformed, omits a parameter or a tensor, or has shapes that do not fit.
 pub fn import(
     mapping: &Mapping,
-    wanted: &IndexMap<Arc<str>, Wanted>,
+    wanted: &IndexMap<Arc<str>, WantedParameter>,
     weights: &TensorFile,
     precision: Precision,
     sources: &mut Sources,
@@ -105,7 +105,7 @@ pub struct ExportOptions {
 /// As for an import; parameters that the other layout cannot express.
 pub fn export(
     mapping: &Mapping,
-    wanted: &IndexMap<Arc<str>, Wanted>,
+    wanted: &IndexMap<Arc<str>, WantedParameter>,
     values: &IndexMap<Arc<str>, Value>,
     options: &ExportOptions,
     sources: &mut Sources,
@@ -118,7 +118,7 @@ pub fn export(
 /// The mapping applied to the parameters; its text and the texts of the layouts are added to `sources`.
 fn expanded<'w>(
     mapping: &Mapping,
-    wanted: &'w IndexMap<Arc<str>, Wanted>,
+    wanted: &'w IndexMap<Arc<str>, WantedParameter>,
     sources: &mut Sources,
 ) -> Result<Expanded<'w>, Diagnostics> {
     let file = sources.add(mapping.name.clone(), mapping.text.clone());

@@ -15,7 +15,7 @@ use crate::tensors::Stored;
 
 /// A parameter of a program that mappings can match.
 #[derive(Clone, Debug)]
-pub struct Wanted {
+pub struct WantedParameter {
     /// Its instance path.
     pub key: Arc<str>,
     /// Its type.
@@ -30,7 +30,7 @@ pub struct Wanted {
 #[derive(Debug)]
 pub(crate) struct Made<'w> {
     /// The parameter.
-    pub(crate) wanted: &'w Wanted,
+    pub(crate) wanted: &'w WantedParameter,
     /// The expression that defines it.
     pub(crate) expr: Expr,
     /// The entry of the mapping.
@@ -65,7 +65,7 @@ pub(crate) struct Expanded<'w> {
 pub(crate) fn expand<'w>(
     mapping: &Written,
     builtin: &[Layout],
-    wanted: &'w IndexMap<Arc<str>, Wanted>,
+    wanted: &'w IndexMap<Arc<str>, WantedParameter>,
 ) -> Result<Expanded<'w>, Diagnostics> {
     let mut work = Work { wanted, made: IndexMap::new(), fixed: Vec::new(), findings: Diagnostics::new() };
     for entry in &mapping.params {
@@ -93,7 +93,7 @@ pub(crate) fn expand<'w>(
 }
 
 struct Work<'w> {
-    wanted: &'w IndexMap<Arc<str>, Wanted>,
+    wanted: &'w IndexMap<Arc<str>, WantedParameter>,
     made: IndexMap<Arc<str>, Made<'w>>,
     fixed: Vec<Fixed>,
     findings: Diagnostics,
@@ -102,7 +102,7 @@ struct Work<'w> {
 impl<'w> Work<'w> {
     /// An entry of the mapping itself, which may match several parameters.
     fn entry(&mut self, entry: &Entry) {
-        let found: Vec<(&'w Wanted, Captures)> =
+        let found: Vec<(&'w WantedParameter, Captures)> =
             self.wanted.values().filter_map(|w| Some((w, matched(&entry.name.text, &w.key)?))).collect();
         if found.is_empty() {
             let unknown = self.unknown(&entry.name, &entry.name.text);
@@ -155,7 +155,7 @@ impl<'w> Work<'w> {
         }
     }
 
-    fn make(&mut self, wanted: &'w Wanted, value: &Node, captures: &Captures, entry: Span) {
+    fn make(&mut self, wanted: &'w WantedParameter, value: &Node, captures: &Captures, entry: Span) {
         let expr = with_places(value, captures).and_then(|node| Expr::read(&node));
         let expr = match expr {
             Ok(expr) => expr,

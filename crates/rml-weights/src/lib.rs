@@ -27,7 +27,7 @@ mod tensors;
 mod tests;
 
 pub use apply::{ExportOptions, Mapping, export, import};
-pub use expand::Wanted;
+pub use expand::WantedParameter;
 pub use foreign::foreign;
 pub use layouts::{LayoutInfo, layouts};
 pub use list::{ParamInfo, ParamList};

@@ -6,7 +6,7 @@ use indexmap::IndexMap;
 use rml_base::{EntityId as _, FileId, Span};
 use rml_ir::{DType, Data, Precision, Type, Value};
 
-use crate::expand::{Expanded, Made, Wanted};
+use crate::expand::{Expanded, Made, WantedParameter};
 use crate::export::export;
 use crate::expr::{Cut, Expr, PartSizes, Source, Step};
 use crate::import::import;
@@ -147,7 +147,7 @@ fn what_is_exported_imports_to_the_same_bits() {
         let rank = maker.random.below(4);
         let shape: Vec<usize> = (0..rank).map(|_| 1 + maker.random.below(6)).collect();
         let ty = Type::new(DType::Num, &shape);
-        let wanted = Wanted { key: Arc::from("p"), ty: ty.clone(), span: span(), needed: true };
+        let wanted = WantedParameter { key: Arc::from("p"), ty: ty.clone(), span: span(), needed: true };
         let expr = maker.expr(&shape, 3);
         let expanded = Expanded {
             made: vec![Made { wanted: &wanted, expr, entry: span() }],

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use rml::executor::{
-    About, Accuracy, Executor, Fault, Footprint, Held, Prepared, Refused, Running, Scope, TooLong, Wish,
-    append, suite,
+    About, Accuracy, Executor, Fault, Footprint, Held, PrepareOptions, Prepared, Refused, Running, Scope,
+    TooLong, append, suite,
 };
 use rml::ir::op::{Binary, Op, eval};
 use rml::ir::{Data, Position, Value};
@@ -29,7 +29,7 @@ impl Executor for Walk {
         }
     }
 
-    fn prepare(&self, plan: &Arc<Plan>, _: &Wish) -> Result<Arc<dyn Prepared>, Refused> {
+    fn prepare(&self, plan: &Arc<Plan>, _: &PrepareOptions) -> Result<Arc<dyn Prepared>, Refused> {
         let ends_later = plan.waits || plan.ahead() > 0 || !plan.ends.found().is_empty();
         if ends_later || plan.regions.iter().any(|region| !region.writes().is_empty()) {
             return Err(Refused::new("it knows loops that write no register, and ends that are given"));

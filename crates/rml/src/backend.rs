@@ -19,7 +19,7 @@ use rml_base::{Diagnostic, Error, suggest};
 use rml_run::Engine;
 
 pub use rml_backend::{
-    About, Backend, Buffer, Compiled, Def, Device, Executable, Failure, Function, Held, Kind, Options,
+    About, Backend, Buffer, Compiled, Def, DefKind, Device, Executable, Failure, Function, Held, Options,
     Outcome, Val,
 };
 pub use rml_backend_cpu::Cpu;

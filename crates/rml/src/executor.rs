@@ -12,7 +12,7 @@
 pub use rml_backend::{Compiled, Failure, Held};
 pub use rml_base::profile::Scope;
 pub use rml_executor::{
-    About, Accuracy, Executor, Fault, Footprint, Next, Prepared, Ragged, Reference, Refused, Running,
-    TooLong, Wish, append, suite,
+    About, Accuracy, Executor, Fault, Footprint, Next, PrepareOptions, Prepared, Ragged, Reference, Refused,
+    Running, TooLong, append, suite,
 };
 pub use rml_plan::Plan;

@@ -34,8 +34,8 @@ pub use rml_base::{
     suggest, table, visible, visible_json, visible_name, visible_words,
 };
 pub use rml_data::{
-    Arranged, Column, ColumnMapping, Columns, Cut, Dataset, Dialect, Elements, Feed, Fill, Format, OnDisk,
-    Preparation, Recipe, Rest, Selection, Unusable, data_files, tensor,
+    Arranged, Column, ColumnMapping, Columns, Dataset, Dialect, Elements, Feed, Fill, Format, OnDisk,
+    Preparation, Recipe, Rest, Selection, Unusable, Windowing, data_files, tensor,
 };
 pub use rml_driver::{
     Adjoint, Analysis, CheckReport, Index, Inspection, Inspector, LIBRARY, Meaning, NamePlace, NodePlace,
@@ -51,17 +51,17 @@ pub use rml_files::{
 pub use rml_ir::typed::StaticValue;
 pub use rml_ir::{DType, Data, InputInfo, OutputInfo, Precision, Shape, Tensor, Type, Value};
 pub use rml_run::{
-    Best, CExport, CMath, CProgram, Cell, CheckOptions, Checked, Checkpoint, Classes, Confusion, Criterion,
-    Direction, Element, Ending, Engine, EpochSummary, Evaluate, EvaluatedSamples, ExportedModel, Fixed,
+    Best, BestBy, CExport, CMath, CProgram, Cell, CheckOptions, Checked, Checkpoint, Classes, Confusion,
+    Criterion, Element, Ending, Engine, EpochSummary, Evaluate, EvaluatedSamples, ExportedModel, Fixed,
     GradCheck, GradOptions, Gradients, Imported, ImportedModel, InferOptions, InferReport, InputPort,
     LOG_FILES, Length, Metrics, ModelFormat, ModelOptions, Norms, Observer, OutputPort, Outputs,
-    ParameterStats, Parameters, PlanShape, Position, ProfileReport, Progress, Ran, RunOptions, RunOutcome,
-    RunState, RunsPage, SWEEP_FILES, Sample, Series, Session, Settings, Split, Spread, StateOption, Stepper,
+    ParameterStats, Parameters, PlanShape, ProfileReport, Progress, Ran, RunOptions, RunOutcome, RunState,
+    RunsPage, SWEEP_FILES, Series, Session, Settings, ShownWindow, Split, Spread, StateOption, Stepper,
     Stream, StreamEnd, SweepObserver, SweepOptions, SweepReport, SweepRow, TestSplit, Trace, TrainInfo,
-    TrainOptions, TrainPage, TrainRecord, TrainReport, TrainStream, Until, Updates, Validate, chronogram,
-    columns_for, export_c, export_model, export_params, grad, gradcheck, import_model, import_params, infer,
-    infer_without_data, learning_curves, params, run, run_files, runs_page, sparkline, sweep, sweep_curves,
-    train,
+    TrainOptions, TrainPage, TrainRecord, TrainReport, TrainStream, TrainingPosition, Until, UpdateCounts,
+    Validate, chronogram, columns_for, export_c, export_model, export_params, grad, gradcheck, import_model,
+    import_params, infer, infer_without_data, learning_curves, params, run, run_files, runs_page, sparkline,
+    sweep, sweep_curves, train,
 };
 pub use rml_weights::{
     ExportOptions, FileTensor, LayoutInfo, Mapping, ParamInfo, ParamList, Stored, Summary, TensorFile,

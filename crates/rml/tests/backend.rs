@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use rml::backend::{
-    self, About, Backend, Buffer, Compiled, Cpu, Executable, Failure, Function, Held, Kind, Outcome,
+    self, About, Backend, Buffer, Compiled, Cpu, DefKind, Executable, Failure, Function, Held, Outcome,
 };
 use rml::{
     CheckOptions, Columns, Engine, Format, GradOptions, InferOptions, ModelFormat, Options, Profile,
@@ -54,7 +54,7 @@ impl Backend for Watched {
     fn prepare(&self, function: &Function) -> Result<Box<dyn Executable>, Failure> {
         self.programs.lock().unwrap().insert(rml_backend::print(function));
         for (at, def) in function.values.iter_enumerated() {
-            if let Kind::Apply { op, .. } = &def.kind
+            if let DefKind::Apply { op, .. } = &def.kind
                 && self.lacks.is_some_and(|lacked| op.to_string() == lacked)
             {
                 return Err(Failure::refusal(at, "there is no such operator here"));

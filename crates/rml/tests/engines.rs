@@ -6,8 +6,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use rml::engine::{
-    Block, Column, Declined, Exact, Fast, Feeding, FirstOf, Inputs, Outputs, Present, Reason, Run, States,
-    Usage, Use, Verdict,
+    Block, BlockColumn, BlockResult, Declined, Exact, Fast, Feeding, FirstOf, Inputs, KnownOutputs, Present,
+    Reason, Run, States, Usage, Use,
 };
 use rml::ir::flat::Drawn;
 use rml::sim::SimulatorEngine;
@@ -21,7 +21,7 @@ struct Windowed {
     blocks: Arc<AtomicUsize>,
 }
 
-impl engine::Engine for Windowed {
+impl engine::ProgramEngine for Windowed {
     fn name(&self) -> &str {
         "windowed"
     }
@@ -48,15 +48,15 @@ struct Fixed {
 }
 
 impl Fast for Fixed {
-    fn run(&mut self, first: u64, inputs: Inputs<'_>) -> Result<Verdict, Diagnostic> {
+    fn run(&mut self, first: u64, inputs: Inputs<'_>) -> Result<BlockResult, Diagnostic> {
         assert!(matches!(inputs, Inputs::Block(block) if block.cycles() == self.cycles));
         if self.blocks.fetch_add(1, Ordering::SeqCst) % 3 == 2 {
-            return Ok(Verdict::SUSPECT);
+            return Ok(BlockResult::SUSPECT);
         }
         self.run.feed(inputs)?;
-        let parts: Vec<Outputs> = std::iter::from_fn(|| self.run.next_outputs()).collect();
+        let parts: Vec<KnownOutputs> = std::iter::from_fn(|| self.run.next_outputs()).collect();
         let columns = (0..self.program.outputs.len()).map(|k| column(&parts, k)).collect();
-        Ok(Verdict::Done(Outputs::Block { first, block: Block::new(self.cycles, columns) }))
+        Ok(BlockResult::Done(KnownOutputs::Block { first, block: Block::new(self.cycles, columns) }))
     }
 
     fn states(&self) -> Result<States, Diagnostic> {
@@ -74,7 +74,7 @@ impl Fast for Fixed {
 }
 
 /// An output of numbers in single cycles, as a column.
-fn column(parts: &[Outputs], output: usize) -> Column {
+fn column(parts: &[KnownOutputs], output: usize) -> BlockColumn {
     let (mut marks, mut numbers, mut dims) = (vec![false; parts.len()], Vec::new(), Vec::new());
     for (t, part) in parts.iter().enumerate() {
         part.for_each_value(output, |_, value| {
@@ -89,7 +89,7 @@ fn column(parts: &[Outputs], output: usize) -> Column {
     }
     dims.insert(0, marks.iter().filter(|m| **m).count());
     let present: Present = marks.into_iter().collect();
-    Column::new(present, Value::new(Shape::new(&dims), Data::F32(numbers)))
+    BlockColumn::new(present, Value::new(Shape::new(&dims), Data::F32(numbers)))
 }
 
 #[test]

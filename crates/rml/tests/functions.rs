@@ -5,7 +5,7 @@ use std::sync::Arc;
 use rml::{Data, Options, Shape, Source, Type, Value};
 use rml_backend_cpu::Cpu;
 use rml_ir::DType;
-use rml_sim::{Input, Simulator, Stats, Status, Tensors};
+use rml_sim::{InputCell, Simulator, Stats, Status, Tensors};
 
 /// Runs a node for windows of eight cycles, the last of each with `end`; returns the counters, and all outputs as text.
 fn run(text: &str, windows: usize, backend: bool) -> (Stats, Vec<String>) {
@@ -16,7 +16,8 @@ fn run(text: &str, windows: usize, backend: bool) -> (Stats, Vec<String>) {
         Simulator::new(Arc::clone(program.flat()), rml_sim::Options { tensors, ..Default::default() });
     let mut outputs = Vec::new();
     for n in 0..8 * windows {
-        let row: Vec<Input> = program.inputs().iter().map(|i| Input::Given(value(&i.ty, n))).collect();
+        let row: Vec<InputCell> =
+            program.inputs().iter().map(|i| InputCell::Given(value(&i.ty, n))).collect();
         sim.feed(&row).unwrap_or_else(|e| panic!("{e}"));
         outputs.extend(std::iter::from_fn(|| sim.next_output()).map(|row| show(&row.values)));
     }

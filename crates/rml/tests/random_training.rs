@@ -7,7 +7,7 @@ mod support;
 
 use networks::network;
 use rml::{Columns, Elements, Engine, Options, Precision, RunOptions, codes};
-use rml_testkit::Random;
+use rml_testkit::Lcg;
 use support::{column, source};
 
 /// The number of networks, and the number of training windows of each.
@@ -15,7 +15,7 @@ const NETWORKS: usize = 24;
 const WINDOWS: usize = 100;
 
 /// Windows of up to five cycles.
-fn data(r: &mut Random) -> Columns {
+fn data(r: &mut Lcg) -> Columns {
     let mut ends = Vec::new();
     for _ in 0..WINDOWS {
         ends.extend(vec![false; r.below(5)]);
@@ -51,7 +51,7 @@ fn losses(text: &str, data: &Columns, engine: Engine) -> Option<Vec<f64>> {
 fn random_networks_learn_the_same_by_plan_and_by_simulator() {
     let mut planned = 0;
     for seed in 0..NETWORKS as u64 {
-        let mut r = Random(seed);
+        let mut r = Lcg(seed);
         let (text, data) = (network(&mut r), data(&mut r));
         let Some(plan) = losses(&text, &data, Engine::plan()) else { continue };
         let simulator = losses(&text, &data, Engine::simulator()).expect("it runs every program");

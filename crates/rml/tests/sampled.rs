@@ -4,7 +4,7 @@
 mod support;
 
 use rml::{Cell, Columns, Elements, Engine, Options, Precision, RunOptions};
-use rml_testkit::Random;
+use rml_testkit::Lcg;
 use support::{column, source};
 
 const WINDOWS: usize = 40;
@@ -55,7 +55,7 @@ node train(x: num [2], y: num [] when c, c: bool [], end: bool []) -> (loss: num
 }
 
 /// Windows of up to eight cycles, in some of which no sequence ends.
-fn data(r: &mut Random) -> Columns {
+fn data(r: &mut Lcg) -> Columns {
     let (mut ends, mut sequences) = (Vec::new(), Vec::new());
     for window in 0..WINDOWS {
         let cycles = 1 + r.below(8);
@@ -92,7 +92,7 @@ fn losses(text: &str, data: &Columns, engine: Engine) -> Vec<Option<f64>> {
 fn layers_on_sampled_clocks_learn_the_same_by_plan_and_by_simulator() {
     for (i, (name, answer)) in ANSWERS.iter().enumerate() {
         let optimiser = OPTIMISERS[i % OPTIMISERS.len()];
-        let (text, data) = (network(answer, optimiser), data(&mut Random(i as u64)));
+        let (text, data) = (network(answer, optimiser), data(&mut Lcg(i as u64)));
         let plan = losses(&text, &data, Engine::plan());
         let simulator = losses(&text, &data, Engine::simulator());
         // The plan also runs call by call, as on other backends.

@@ -238,8 +238,8 @@ mod tests {
 
     use rml_ir::flat::Flat;
     use rml_ir::{DType, Type, Value};
-    use rml_sim::{Input, Options, Simulator, Status};
-    use rml_testkit::Random;
+    use rml_sim::{InputCell, Options, Simulator, Status};
+    use rml_testkit::Lcg;
     use rml_testkit::flat::random;
 
     use super::*;
@@ -247,20 +247,20 @@ mod tests {
 
     const CYCLES: usize = 12;
 
-    fn trace(flat: &Flat, clocks: &Clocks, r: &mut Random) -> Vec<Vec<Input>> {
+    fn trace(flat: &Flat, clocks: &Clocks, r: &mut Lcg) -> Vec<Vec<InputCell>> {
         let mut cycle = || {
-            let mut row: Vec<Input> = Vec::new();
+            let mut row: Vec<InputCell> = Vec::new();
             for input in &flat.inputs {
                 let value = match flat.vars[input.var].ty.dtype {
                     DType::Bool => Value::Bool(r.below(3) == 0),
                     _ => Value::Int(2),
                 };
                 row.push(match input.clock {
-                    Some((_, at)) if !matches!(&row[0], Input::Given(Value::Bool(b)) if *b == at) => {
-                        Input::Absent
+                    Some((_, at)) if !matches!(&row[0], InputCell::Given(Value::Bool(b)) if *b == at) => {
+                        InputCell::Absent
                     }
-                    None if clocks.of[input.var] != Clocks::BASE => Input::OnDemand(Some(value)),
-                    _ => Input::Given(value),
+                    None if clocks.of[input.var] != Clocks::BASE => InputCell::OnDemand(Some(value)),
+                    _ => InputCell::Given(value),
                 });
             }
             row
@@ -348,7 +348,7 @@ mod tests {
     fn a_clock_ticks_where_it_may() {
         let mut compared = 0;
         for seed in 0..400 {
-            let mut r = Random(2 * seed + 1);
+            let mut r = Lcg(2 * seed + 1);
             let (flat, _) = random::program(&r.take(200), 20, false);
             let report = clocks(&flat);
             if report.verdict != Verdict::Synchronous {

@@ -13,7 +13,7 @@ pub(super) const SHOWN: usize = 12;
 
 /// Values that need each other at the same time.
 #[derive(Clone, Debug)]
-pub struct Loop {
+pub struct CausalLoop {
     /// The value that the message names.
     pub(super) value: Option<Var>,
     /// The steps, each from one named variable to the next.
@@ -64,7 +64,7 @@ impl LoopStep {
     }
 }
 
-impl Loop {
+impl CausalLoop {
     /// The steps, each from one named variable to the next.
     pub fn steps(&self) -> &[LoopStep] {
         &self.steps

@@ -36,7 +36,7 @@ mod update;
 
 pub use graph::Distance;
 pub use latency::{Cut, Latency, Wait};
-pub use loops::{Loop, LoopStep, LoopText};
+pub use loops::{CausalLoop, LoopStep, LoopText};
 pub(crate) use report::cut_name;
 pub use segment::Direction;
 pub use update::LateUpdate;
@@ -78,19 +78,19 @@ pub struct Causality {
     /// Errors for values that can never be computed, and warnings.
     pub findings: Diagnostics,
     /// The loops of values that need themselves, each with the index of its finding.
-    pub loops: Vec<(usize, Loop)>,
+    pub loops: Vec<(usize, CausalLoop)>,
     /// The updates of parameters that come too late, each with the index of its finding.
     pub late: Vec<(usize, LateUpdate)>,
     /// For each value that needs itself within one cycle: the guards that must all hold for this; none if it always
     /// does.
     pub circles: Vec<Vec<Guard>>,
     /// The reasons why nothing is known about some values.
-    pub reasons: Vec<Reason>,
+    pub reasons: Vec<UndecidedReason>,
 }
 
 /// The reason why something cannot be decided before the program runs.
 #[derive(Clone, PartialEq, std::cmp::Eq, Debug)]
-pub struct Reason {
+pub struct UndecidedReason {
     /// The reason in words.
     pub message: String,
     /// The equations concerned.
@@ -133,10 +133,10 @@ struct Solver<'d, 'a> {
     cuts: IndexVec<Cut, CutData>,
     recurrences: Vec<Recurrence>,
     findings: Diagnostics,
-    loops: Vec<(usize, Loop)>,
+    loops: Vec<(usize, CausalLoop)>,
     late: Vec<(usize, LateUpdate)>,
     circles: Vec<Vec<Guard>>,
-    reasons: Vec<Reason>,
+    reasons: Vec<UndecidedReason>,
 }
 
 impl Solver<'_, '_> {
@@ -207,7 +207,7 @@ impl Solver<'_, '_> {
     }
 
     /// Reports a loop, without facts from the text of the program.
-    fn closed(&mut self, found: Loop) {
+    fn closed(&mut self, found: CausalLoop) {
         let flat = self.deps.conditions.flat;
         let text = LoopText { calls: Vec::new(), read: None, flat, shape: &|_| None };
         self.loops.push((self.findings.0.len(), found.clone()));
@@ -331,7 +331,7 @@ impl Solver<'_, '_> {
         }
         let spans = members.iter().take(1).filter_map(|v| report::span_of(self.deps, *v)).collect();
         let message = "the look-ahead of a recurrence is too long to be determined".to_owned();
-        self.reasons.push(Reason { message, spans, help: help::CUT });
+        self.reasons.push(UndecidedReason { message, spans, help: help::CUT });
         for v in members {
             self.latency[*v] = Latency::Dynamic;
         }

@@ -4,10 +4,10 @@ use rml_base::codes::analysis as codes;
 use rml_base::{Diagnostic, Span};
 use rml_ir::flat::{Eq, Flat, Var, Window};
 
-use super::Reason;
+use super::UndecidedReason;
 use super::graph::{Dependences, Distance, Edge, Node};
 use super::help;
-use super::loops::{Loop, LoopStep, SHOWN, labelled, name};
+use super::loops::{CausalLoop, LoopStep, SHOWN, labelled, name};
 use super::part::{Chain, Part};
 use crate::clocks::expression;
 use crate::conditions::{Conditions, Guard};
@@ -46,9 +46,9 @@ pub(super) fn span_of(deps: &Dependences<'_>, at: usize) -> Option<Span> {
 }
 
 /// The loop of a value that needs itself.
-pub(super) fn instantaneous(deps: &Dependences<'_>, part: &Part, chain: &Chain) -> Loop {
+pub(super) fn instantaneous(deps: &Dependences<'_>, part: &Part, chain: &Chain) -> CausalLoop {
     let (start, value) = begin(deps, part, chain);
-    Loop {
+    CausalLoop {
         value,
         steps: steps(deps, part, chain, start),
         guards: guards(part, chain),
@@ -142,8 +142,8 @@ pub(super) fn no_last_value(flat: &Flat, eq: Eq, output: Var) -> Diagnostic {
 }
 
 /// The reason for an output that may have no value in the last cycle of a window.
-pub(super) fn doubtful_last(flat: &Flat, post: Eq, output: Var) -> Reason {
-    Reason {
+pub(super) fn doubtful_last(flat: &Flat, post: Eq, output: Var) -> UndecidedReason {
+    UndecidedReason {
         message: format!(
             "{}: it is not known whether it needs a `post` in the last cycle of a window, where that has no value",
             name(flat, output)
@@ -160,20 +160,20 @@ pub(super) fn reason(
     chain: &Chain,
     message: &str,
     help: &'static str,
-) -> Reason {
+) -> UndecidedReason {
     let spans = chain.iter().filter_map(|i| span_of(deps, part.nodes[part.edges[*i].0]));
     let (_, what) = beginning(deps, part, chain);
     let mut spans: Vec<Span> = spans.collect();
     spans.dedup();
     spans.truncate(SHOWN);
-    Reason { message: format!("{what}: {message}"), spans, help }
+    UndecidedReason { message: format!("{what}: {message}"), spans, help }
 }
 
-pub(super) fn unknown_clock(deps: &Dependences<'_>, edge: &Edge) -> Reason {
+pub(super) fn unknown_clock(deps: &Dependences<'_>, edge: &Edge) -> UndecidedReason {
     let flat = deps.conditions.flat;
     let equation = edge.eq.map(|eq| &flat.equations[eq]);
     let what = equation.map_or_else(|| "a part of an expression".to_owned(), |e| name(flat, e.lhs));
-    Reason {
+    UndecidedReason {
         message: format!("{what}: the clock of a look ahead is not known"),
         spans: equation.map(|e| e.span).into_iter().collect(),
         help: help::CLOCK,

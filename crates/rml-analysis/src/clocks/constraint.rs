@@ -1,7 +1,7 @@
 //! The constraints of each equation on the clocks of its variables (CLOCK-1, WHEN-1, MERGE-2).
 
 use rml_base::Span;
-use rml_ir::flat::{Claim, Eq, Equation, Flat, Var};
+use rml_ir::flat::{ClockClaim, Eq, Equation, Flat, Var};
 use rml_ir::{Sample, Synchrony};
 
 /// The requirement of an equation, or of the declared clock of an input.
@@ -38,7 +38,7 @@ pub(super) fn constraints(flat: &Flat) -> Vec<Constraint> {
             samples: vec![Sample { var: input.var, cond, positive }],
         })
     });
-    let claims = flat.claims.iter().map(|&Claim { var, cond, positive, span, call }| Constraint {
+    let claims = flat.claims.iter().map(|&ClockClaim { var, cond, positive, span, call }| Constraint {
         equation: None,
         claim: Some(span),
         span: call.unwrap_or(span),

@@ -129,12 +129,12 @@ pub struct RecData {
     /// The equations of the recurrence in order, each with the positions at which it is computed.
     pub members: Vec<(Eq, Positions)>,
     /// The order in which the members of the recurrence can be computed.
-    pub order: Order,
+    pub order: MemberOrder,
 }
 
 /// The orders in which the members of a recurrence can be computed.
 #[derive(Clone, Copy, PartialEq, std::cmp::Eq, Hash, Debug)]
-pub enum Order {
+pub enum MemberOrder {
     /// From the first tick of a segment to the last.
     Forward,
     /// From the last tick to the first.

@@ -26,7 +26,7 @@ use std::fmt::{self, Write};
 
 use rml_ir::flat::{self, Eq, Flat, Var};
 
-use super::{Facts, Hold, Order, Position, Positions, Segments, VarFacts};
+use super::{Facts, Hold, MemberOrder, Position, Positions, Segments, VarFacts};
 use crate::clocks::{ClockData, Clocks};
 use crate::conditions::Guard;
 
@@ -84,11 +84,11 @@ fn write_tables(out: &mut String, flat: &Flat, clocks: &Clocks, facts: &Facts) -
     write_segments(out, facts)?;
     for (id, rec) in facts.recurrences.iter_enumerated() {
         let order = match rec.order {
-            Order::Forward => "forward".to_owned(),
-            Order::Backward => "backward".to_owned(),
-            Order::Mixed => "forward with looks ahead".to_owned(),
-            Order::BySegments(smaller) => format!("by segments of {smaller}"),
-            Order::Unknown => "in an order that is not known".to_owned(),
+            MemberOrder::Forward => "forward".to_owned(),
+            MemberOrder::Backward => "backward".to_owned(),
+            MemberOrder::Mixed => "forward with looks ahead".to_owned(),
+            MemberOrder::BySegments(smaller) => format!("by segments of {smaller}"),
+            MemberOrder::Unknown => "in an order that is not known".to_owned(),
         };
         let place = |eq: &Eq| facts.tables[rec.segments][flat.equations[*eq].lhs].place;
         let members: Vec<String> =

@@ -8,7 +8,7 @@ use rml_ir::flat::{Eq, Rhs, Var};
 use super::needs::{Need, Needs, Step};
 use super::scope::{Presence, Scope};
 use super::values::Values;
-use super::{Order, Rec, RecData, Segments, SegmentsData};
+use super::{MemberOrder, Rec, RecData, Segments, SegmentsData};
 use crate::clocks::ClockId;
 use crate::sums::{Sums, sums};
 use rml_ir::{Position, Positions};
@@ -61,9 +61,11 @@ pub(super) fn run_by(
     recurrences: &mut IndexVec<Rec, RecData>,
 ) {
     let around: Vec<Segments> = std::iter::successors(segments[id].parent, |s| segments[*s].parent).collect();
-    for rec in recurrences.iter_mut().filter(|r| r.order == Order::Unknown && around.contains(&r.segments)) {
+    for rec in
+        recurrences.iter_mut().filter(|r| r.order == MemberOrder::Unknown && around.contains(&r.segments))
+    {
         if needs_nothing_later(scope, values, presence, rec) {
-            rec.order = Order::BySegments(id);
+            rec.order = MemberOrder::BySegments(id);
         }
     }
 }
@@ -83,20 +85,20 @@ fn needs_nothing_later(scope: &Scope<'_, '_>, values: &Values, presence: &Presen
     })
 }
 
-fn order(scope: &Scope<'_, '_>, graph: &Graph<Need>, all: &Components, members: &[usize]) -> Order {
+fn order(scope: &Scope<'_, '_>, graph: &Graph<Need>, all: &Components, members: &[usize]) -> MemberOrder {
     let id = all.of[members[0]];
     let inside = |n: &&Need| all.of[Needs::index(n.var, n.at)] == id;
     let edges: Vec<(usize, Need)> =
         members.iter().flat_map(|v| graph.of(*v).iter().filter(inside).map(|n| (*v, *n))).collect();
     if has_circle_now(&edges) {
-        return Order::Unknown;
+        return MemberOrder::Unknown;
     }
     let runs = |steps: [Step; 2]| edges.iter().any(|(_, n)| steps.contains(&n.step));
     match (runs([Step::Back, Step::ToFirst]), runs([Step::Ahead, Step::ToLast])) {
-        (_, false) => Order::Forward,
-        (false, true) => Order::Backward,
-        (true, true) if leads_back(scope, &edges) => Order::Mixed,
-        (true, true) => Order::Unknown,
+        (_, false) => MemberOrder::Forward,
+        (false, true) => MemberOrder::Backward,
+        (true, true) if leads_back(scope, &edges) => MemberOrder::Mixed,
+        (true, true) => MemberOrder::Unknown,
     }
 }
 

@@ -39,7 +39,7 @@ use view::View;
 
 /// The purpose of the root of a program.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Role {
+pub enum RootRole {
     /// The root is trained.
     Trains,
     /// The root evaluates a training of another node.
@@ -85,7 +85,7 @@ impl<'m> Program<'m> {
 /// parameters. `library` returns whether a place is in the library. All findings are warnings.
 ///
 /// Requires: N1 to N6.
-pub fn learning(module: &Module, role: Role, library: &dyn Fn(Span) -> bool) -> Diagnostics {
+pub fn learning(module: &Module, role: RootRole, library: &dyn Fn(Span) -> bool) -> Diagnostics {
     let program = Program::new(module, library);
     let optimiser = Optimiser::of(&program);
     let mut found = Diagnostics::new();
@@ -100,18 +100,18 @@ pub fn learning(module: &Module, role: Role, library: &dyn Fn(Span) -> bool) -> 
         found.extend(untrained::findings(&program, &view));
         found.extend(dead::findings(&program, &view));
         found.extend(foreign::findings(&program, &view));
-        if role != Role::Trains && !program.updates[module.root] {
+        if role != RootRole::Trains && !program.updates[module.root] {
             found.extend(active::findings(&program, &view));
         }
     }
     found.extend(forgets::finding(&program));
     match role {
-        Role::Trains => {
+        RootRole::Trains => {
             found.extend(silent::finding(&program));
             found.extend(metric::finding(&program));
         }
-        Role::Evaluates => found.extend(evaluates::finding(&program)),
-        Role::Runs => {}
+        RootRole::Evaluates => found.extend(evaluates::finding(&program)),
+        RootRole::Runs => {}
     }
     found
 }

@@ -9,8 +9,8 @@ use rml_ir::normal::{Callee, Differentiated, Formal, Module, Rhs, Var};
 use rml_ir::op::{Binary, Op};
 use rml_ir::{Data, Type, Value, pass};
 use rml_sim::Status;
-use rml_testkit::Random;
-use rml_testkit::gradients::{Rows, normal_with, run};
+use rml_testkit::Lcg;
+use rml_testkit::gradients::{InputRows, normal_with, run};
 
 use super::NodeBuilder;
 use super::source::inputs;
@@ -38,7 +38,7 @@ fn numbers(v: &Value) -> Vec<f64> {
 }
 
 /// The sum of seed times value over all cycles and outputs.
-fn loss(flat: &Drawn, rows: &Rows, seeds: &Rows, cycles: usize) -> f64 {
+fn loss(flat: &Drawn, rows: &InputRows, seeds: &InputRows, cycles: usize) -> f64 {
     let table = run(flat.clone(), rows, cycles);
     let mut sum = 0.0;
     for (o, seed) in seeds {
@@ -142,15 +142,15 @@ pub(crate) fn check(case: &Case<'_>) -> Result<(), String> {
     let &Case { text, node, cycles, seed } = case;
     let module = normal_with(text, Root::Diff(node.into()), RECORDER)?;
     let (forward, adjoint) = (flat(&wrapped(&module, false)?)?, wrapped(&module, true)?);
-    let mut r = Random(seed);
+    let mut r = Lcg(seed);
     let rows = inputs(&adjoint, cycles, &mut r);
     let adjoint = flat(&adjoint)?;
     let table = run(adjoint.clone(), &rows, cycles);
     let name = |v: flat::Var| forward.vars[v].name.as_deref().expect("interfaces are named");
-    let seeds: Rows = (forward.outputs.iter().filter(|o| forward.vars[**o].ty.is_num()))
+    let seeds: InputRows = (forward.outputs.iter().filter(|o| forward.vars[**o].ty.is_num()))
         .map(|&o| (name(o).to_owned(), rows[&format!("d{}", name(o))].clone()))
         .collect();
-    let given: Rows =
+    let given: InputRows =
         forward.inputs.iter().map(|i| (name(i.var).to_owned(), rows[name(i.var)].clone())).collect();
     let plain = run(forward.clone(), &given, cycles);
     for o in forward.outputs.iter().map(|&o| name(o)) {
@@ -174,7 +174,7 @@ pub(crate) fn check(case: &Case<'_>) -> Result<(), String> {
 fn check_input(
     case: &Case<'_>,
     forward: &Drawn,
-    (given, seeds): (&Rows, &Rows),
+    (given, seeds): (&InputRows, &InputRows),
     (x, ty): (&str, &Type),
     table: &IndexMap<String, Vec<Status>>,
 ) -> Result<(), String> {

@@ -3,8 +3,8 @@
 
 use rml_ir::normal::Module;
 use rml_ir::{DType, Data, Type, Value};
-use rml_testkit::Random;
-use rml_testkit::gradients::Rows;
+use rml_testkit::Lcg;
+use rml_testkit::gradients::InputRows;
 
 /// Programs, with the node to differentiate.
 pub(crate) const PROGRAMS: &[(&str, &str)] = &[
@@ -47,7 +47,7 @@ pub(crate) fn checked_nodes(text: &str) -> impl Iterator<Item = &str> {
     nodes.filter(|node| node.starts_with("check_"))
 }
 
-pub(crate) fn value(ty: &Type, r: &mut Random) -> Value {
+pub(crate) fn value(ty: &Type, r: &mut Lcg) -> Value {
     let n = ty.shape.len();
     Value::new(
         ty.shape.clone(),
@@ -60,10 +60,10 @@ pub(crate) fn value(ty: &Type, r: &mut Random) -> Value {
 }
 
 /// Inputs present according to their declared clocks. The ends of windows are true in the last cycle.
-pub(crate) fn inputs(module: &Module, cycles: usize, r: &mut Random) -> Rows {
+pub(crate) fn inputs(module: &Module, cycles: usize, r: &mut Lcg) -> InputRows {
     let node = &module.nodes[module.root];
     let name = |v| node.vars[v].name.as_deref().expect("inputs are named").to_owned();
-    let mut rows = Rows::new();
+    let mut rows = InputRows::new();
     for input in node.inputs() {
         let ty = &node.vars[input.var].ty;
         let row = (0..cycles).map(|n| {

@@ -96,12 +96,12 @@ pub struct Budget {
     /// The fewest bytes in which the window runs, in segments; or why it cannot run in segments.
     pub least: Result<u64, &'static str>,
     /// The segments chosen for the available bytes; none if the window runs as a whole, or does not fit.
-    pub cut: Option<Cut>,
+    pub cut: Option<Segmented>,
 }
 
 /// A window in segments.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Cut {
+pub struct Segmented {
     /// How many ticks a segment has.
     pub ticks: usize,
     /// The bytes that the window takes.
@@ -128,7 +128,7 @@ impl Budget {
         let cut = chosen.and_then(|(way, size)| {
             let segments = fit.segments(all, way).ok()?;
             let bytes = segments.bytes_of::<N>(code, ticks, size);
-            Some(Cut { ticks: size, bytes, again: segments.loops() })
+            Some(Segmented { ticks: size, bytes, again: segments.loops() })
         });
         let again = fit.segments(all, Way::Again);
         let least = again.map(|segments| whole.min(segments.least::<N>(code, ticks).1));

@@ -6,7 +6,9 @@ use rml_backend::{Backend, Held};
 use rml_base::Diagnostic;
 use rml_base::memory::Shortage;
 use rml_base::profile::Scope;
-use rml_executor::{About, Accuracy, Executor, Fault, Footprint, Prepared, Refused, Running, TooLong, Wish};
+use rml_executor::{
+    About, Accuracy, Executor, Fault, Footprint, PrepareOptions, Prepared, Refused, Running, TooLong,
+};
 use rml_ir::op::Number;
 use rml_ir::{Data, Precision};
 use rml_plan::Plan;
@@ -28,7 +30,7 @@ impl Executor for Cpu {
         }
     }
 
-    fn prepare(&self, plan: &Arc<Plan>, wish: &Wish) -> Result<Arc<dyn Prepared>, Refused> {
+    fn prepare(&self, plan: &Arc<Plan>, wish: &PrepareOptions) -> Result<Arc<dyn Prepared>, Refused> {
         Ok(Arc::new(Ready::new(Arc::clone(plan), wish.threads)))
     }
 }

@@ -11,7 +11,7 @@ use rml_base::memory::{self, Shortage};
 use rml_executor::Footprint;
 use rml_ir::op::{EvalError, Number};
 use rml_ir::{DType, Position, Positions, Precision, Value};
-use rml_plan::{Kind, Plan};
+use rml_plan::{Lifetime, Plan};
 
 mod arena;
 mod bind;
@@ -399,7 +399,7 @@ impl<N: Number> Machine<N> {
             self.moved[*register] = !self.code.is_put(*register);
         }
         for (i, register) in self.plan.registers.iter().enumerate() {
-            if register.kind == Kind::Local {
+            if register.kind == Lifetime::Local {
                 self.set[i] = false;
             }
         }

@@ -200,7 +200,7 @@ mod tests {
             (count * 37 % 1009) as f32 / 100.0
         };
         for (window, ticks) in lengths.iter().copied().enumerate() {
-            let columns: Vec<reference::Column> = plan
+            let columns: Vec<reference::Cells> = plan
                 .inputs
                 .iter()
                 .map(|(_, ty)| (0..ticks).map(|_| Some(value(ty, &mut next))).collect())

@@ -3,7 +3,7 @@
 
 use rml_ir::op::{AxisIndex, Class, Op};
 use rml_ir::{Shape, Type};
-use rml_plan::{Atom, Case, Kind, Plan, Reader, Reg, Region, Register, Rule, Slide, Start, Tape, Tick};
+use rml_plan::{Atom, Case, Lifetime, Plan, Reader, Reg, Region, Register, Rule, Slide, Start, Tape, Tick};
 
 use super::code::{At, Slot};
 use super::walk::{dense, stretched};
@@ -294,7 +294,7 @@ fn steady(plan: &Plan) -> Vec<bool> {
     let written = plan.loops_of_registers();
     let starts = plan.starts();
     let is_steady = |(id, register): (Reg, &Register)| {
-        register.kind != Kind::Local && written[id].is_none() && starts[id] != Start::Varies
+        register.kind != Lifetime::Local && written[id].is_none() && starts[id] != Start::Varies
     };
     plan.registers.iter_enumerated().map(is_steady).collect()
 }

@@ -17,7 +17,7 @@ const LOOKS: usize = if cfg!(all(loom, test)) { 1 } else { 1 << 11 };
 
 /// Threads beside that of the caller.
 #[derive(Debug)]
-pub struct Pool {
+pub struct ThreadPool {
     shared: Arc<Shared>,
     workers: Vec<JoinHandle<()>>,
 }
@@ -60,7 +60,7 @@ impl std::fmt::Debug for Shared {
     }
 }
 
-impl Pool {
+impl ThreadPool {
     /// A pool for that many threads, the caller's among them.
     ///
     /// # Errors
@@ -141,7 +141,7 @@ impl Pool {
     }
 }
 
-impl Pool {
+impl ThreadPool {
     /// Waits until all workers sleep.
     #[cfg(test)]
     pub(super) fn doze(&self) {
@@ -151,7 +151,7 @@ impl Pool {
     }
 }
 
-impl Drop for Pool {
+impl Drop for ThreadPool {
     fn drop(&mut self) {
         self.shared.stop.store(true, Ordering::Relaxed);
         self.wake();

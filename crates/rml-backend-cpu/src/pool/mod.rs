@@ -9,7 +9,7 @@ mod ffi;
 mod model;
 mod sync;
 
-pub use ffi::{MOST, Pool};
+pub use ffi::{MOST, ThreadPool};
 
 #[cfg(all(test, not(loom)))]
 mod tests {
@@ -20,7 +20,7 @@ mod tests {
     #[test]
     fn each_seat_has_its_part_done_once() {
         for threads in [1, 2, 3, 5] {
-            let mut pool = Pool::new(threads).expect("threads");
+            let mut pool = ThreadPool::new(threads).expect("threads");
             for round in 0..200 {
                 let mut seats: Vec<usize> = (0..threads.min(1 + round % 5)).collect();
                 pool.run(&mut seats, &|i, seat: &mut usize| *seat += 100 * (i + 1));
@@ -37,7 +37,7 @@ mod tests {
     /// If a thread panics, all others end first, and the pool stays usable.
     #[test]
     fn a_panic_is_passed_on() {
-        let mut pool = Pool::new(3).expect("threads");
+        let mut pool = ThreadPool::new(3).expect("threads");
         for culprit in 0..3 {
             let ended = AtomicUsize::new(0);
             let mut seats = [(); 3];
@@ -56,6 +56,6 @@ mod tests {
     #[test]
     #[should_panic(expected = "as many seats as threads at most")]
     fn there_are_no_more_seats_than_threads() {
-        Pool::new(2).expect("threads").run(&mut [(); 3], &|_, (): &mut ()| {});
+        ThreadPool::new(2).expect("threads").run(&mut [(); 3], &|_, (): &mut ()| {});
     }
 }

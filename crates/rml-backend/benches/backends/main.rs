@@ -18,7 +18,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use criterion::{BenchmarkId, Criterion};
-use rml_backend::suite::{Closed, Wanted};
+use rml_backend::suite::{Closed, WantedBackends};
 use rml_backend::{Backend, Function, Held, Prepared};
 use rml_backend_cpu::Cpu;
 use rml_ir::Value;
@@ -30,7 +30,7 @@ const CHILD: &str = "RML_BENCH_OPEN";
 type Opened = (String, Arc<dyn Backend>);
 
 fn main() -> ExitCode {
-    let mut wanted = Wanted::read(|name| std::env::var_os(name));
+    let mut wanted = WantedBackends::read(|name| std::env::var_os(name));
     // With more threads, calls would wait for each other on a machine that runs other programs too.
     wanted.options.threads = Some(1);
     if let Ok(name) = std::env::var(CHILD) {
@@ -58,12 +58,12 @@ fn main() -> ExitCode {
     ExitCode::SUCCESS
 }
 
-fn open(wanted: &Wanted, name: &str) -> Result<Arc<dyn Backend>, Closed> {
+fn open(wanted: &WantedBackends, name: &str) -> Result<Arc<dyn Backend>, Closed> {
     wanted.open(name, |options| Ok(Arc::new(Cpu::open(options)?)))
 }
 
 /// Opens a backend and prints the time that this took, in nanoseconds.
-fn child(wanted: &Wanted, name: &str) -> ExitCode {
+fn child(wanted: &WantedBackends, name: &str) -> ExitCode {
     let start = Instant::now();
     let uploaded = open(wanted, name).ok().and_then(|backend| backend.upload(&Value::F32(1.0)).ok());
     println!("{}", start.elapsed().as_nanos());

@@ -24,7 +24,7 @@ mod text;
 mod verify;
 
 pub use calls::ByCalls;
-pub use model::{Given, Model, Port, Role, SUSPECT, SUSPICION};
+pub use model::{Port, PortRole, RoutineInput, SUSPECT, SUSPICION, WindowModel};
 pub use text::{parse, print};
 pub use verify::verify;
 

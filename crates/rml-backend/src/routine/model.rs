@@ -13,18 +13,18 @@ pub const SUSPICION: &str = "an integer does not fit, or a position is outside o
 
 /// A window of a plan, of a known length.
 #[derive(Clone, Debug)]
-pub struct Model {
+pub struct WindowModel {
     /// The computation.
     pub routine: Routine,
     /// A description of each input of the routine.
-    pub inputs: Vec<Given>,
+    pub inputs: Vec<RoutineInput>,
     /// A description of each result of the routine.
     pub outputs: Vec<Port>,
 }
 
 /// An input of the routine.
 #[derive(Clone, Debug)]
-pub enum Given {
+pub enum RoutineInput {
     /// The value is given with each call.
     Port(Port),
     /// The value is the same in all calls.
@@ -37,14 +37,14 @@ pub struct Port {
     /// The name; no two ports share one. The new value of a state has the state's name with `.next` appended.
     pub name: String,
     /// The role of the port.
-    pub role: Role,
+    pub role: PortRole,
     /// The initial value of a state.
     pub start: Option<Value>,
 }
 
 /// The role of a port.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Role {
+pub enum PortRole {
     /// An input or output of the program in the cycles from the first number to before the second one, with one row per
     /// cycle.
     Cycles(usize, usize),
@@ -62,11 +62,11 @@ impl Port {
     /// A description of the port in words.
     pub fn told(&self) -> String {
         match self.role {
-            Role::Cycles(from, to) => format!("cycles {from} to {}", to.saturating_sub(1)),
-            Role::Cycle(t) => format!("cycle {t}"),
-            Role::Present => "whether the output before is present".to_owned(),
-            Role::State => "state".to_owned(),
-            Role::IsSet => "whether the state before has a value".to_owned(),
+            PortRole::Cycles(from, to) => format!("cycles {from} to {}", to.saturating_sub(1)),
+            PortRole::Cycle(t) => format!("cycle {t}"),
+            PortRole::Present => "whether the output before is present".to_owned(),
+            PortRole::State => "state".to_owned(),
+            PortRole::IsSet => "whether the state before has a value".to_owned(),
         }
     }
 }

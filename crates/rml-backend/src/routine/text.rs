@@ -19,7 +19,7 @@
 use std::fmt::{self, Write};
 
 use rml_base::EntityId;
-use rml_ir::text::{Commas, Cursor, Read};
+use rml_ir::text::{Commas, Cursor, ReadResult};
 
 use super::{Body, Loop, Routine, Slot, Step};
 
@@ -122,7 +122,7 @@ fn head_of_loop<'a>(
     Ok(Loop { body, count, backward, carried, rows, whole, out: Slot::from_index(0) })
 }
 
-fn row(c: &mut Cursor<'_>) -> Read<(Slot, usize)> {
+fn row(c: &mut Cursor<'_>) -> ReadResult<(Slot, usize)> {
     let slot = c.id("s")?;
     c.expect("at")?;
     Ok((slot, c.parse("an offset")?))

@@ -9,7 +9,7 @@ use super::compare::compare;
 use super::instances::Instance;
 use super::report::Report;
 use crate::contract::{Backend, Executable, Held, Outcome};
-use crate::function::{Function, Kind, Val};
+use crate::function::{DefKind, Function, Val};
 use crate::prepared::{Prepared, RunError};
 use crate::reference::evaluate;
 
@@ -98,7 +98,7 @@ impl Ready<'_> {
     pub(super) fn check(&self, args: &[Vec<Value>], report: &mut Report) {
         let (function, precision) = (&self.group.function, self.group.function.precision);
         let flat: Vec<Value> = args.iter().flatten().cloned().collect();
-        let inputs = function.values.iter().any(|d| matches!(d.kind, Kind::Input));
+        let inputs = function.values.iter().any(|d| matches!(d.kind, DefKind::Input));
         let given: Vec<Value> = if inputs { flat } else { Vec::new() };
         let want = evaluate(function, &given).map_err(|stop| stop.error);
         let got = match self.run(given) {

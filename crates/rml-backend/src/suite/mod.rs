@@ -35,7 +35,7 @@ pub use functions::check_function;
 pub use operands::random_operands;
 pub use report::Report;
 pub use tolerance::{Tolerance, table, tolerance};
-pub use wanted::{Closed, Wanted};
+pub use wanted::{Closed, WantedBackends};
 
 use crate::contract::Backend;
 

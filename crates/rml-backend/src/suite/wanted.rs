@@ -13,7 +13,7 @@ use crate::plugin::host::Library;
 
 /// The selected backends, the device, and the folder of installed libraries.
 #[derive(Clone, Debug)]
-pub struct Wanted {
+pub struct WantedBackends {
     /// The names of the backends; only `cpu` if `RML_TEST_BACKENDS` does not name any.
     pub backends: Vec<String>,
     /// The options for opening them: the device is `cpu` or the value of `RML_TEST_DEVICE`.
@@ -41,7 +41,7 @@ impl From<Failure> for Closed {
     }
 }
 
-impl Wanted {
+impl WantedBackends {
     /// Reads the selection from environment variables; `variable` returns the value of a name.
     pub fn read(variable: impl Fn(&str) -> Option<OsString>) -> Self {
         let text = |name: &str| variable(name).and_then(|v| v.into_string().ok()).filter(|v| !v.is_empty());
@@ -93,8 +93,10 @@ impl Wanted {
 mod tests {
     use super::*;
 
-    fn read(variables: &[(&str, &str)]) -> Wanted {
-        Wanted::read(|name| variables.iter().find(|(n, _)| *n == name).map(|(_, v)| OsString::from(v)))
+    fn read(variables: &[(&str, &str)]) -> WantedBackends {
+        WantedBackends::read(|name| {
+            variables.iter().find(|(n, _)| *n == name).map(|(_, v)| OsString::from(v))
+        })
     }
 
     #[test]

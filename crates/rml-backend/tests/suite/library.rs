@@ -3,8 +3,8 @@
 
 use std::sync::Arc;
 
-use rml_backend::suite::{Closed, Report, Wanted};
-use rml_backend::{Backend, Executable, Failure, Function, Held, Kind, Options, Outcome, Val};
+use rml_backend::suite::{Closed, Report, WantedBackends};
+use rml_backend::{Backend, DefKind, Executable, Failure, Function, Held, Options, Outcome, Val};
 use rml_backend_cpu::Cpu;
 use rml_base::EntityId;
 use rml_base::codes::backend as codes;
@@ -13,7 +13,7 @@ use rml_ir::{DType, Precision, Shape, Type, Value};
 
 use super::Case;
 
-pub(crate) fn cases(wanted: &Wanted, name: &str) -> Vec<Case> {
+pub(crate) fn cases(wanted: &WantedBackends, name: &str) -> Vec<Case> {
     let case = |what: &str, body: fn(&Arc<dyn Backend>) -> Result<(), String>| {
         Case::new(format!("library::{what}"), move |backend| report(body(backend)))
     };
@@ -67,8 +67,8 @@ fn invalid_functions(backend: &Arc<dyn Backend>) -> Result<(), String> {
     works(backend)
 }
 
-fn apply(op: Op, args: &[usize]) -> Kind {
-    Kind::Apply { op, args: args.iter().map(|&i| Val::from_index(i)).collect() }
+fn apply(op: Op, args: &[usize]) -> DefKind {
+    DefKind::Apply { op, args: args.iter().map(|&i| Val::from_index(i)).collect() }
 }
 
 /// Checks that the backend still computes.
@@ -122,7 +122,7 @@ fn foreign_buffers(backend: &Arc<dyn Backend>) -> Result<(), String> {
 }
 
 /// Checks that values of a second backend of the library stay valid after this backend was dropped.
-fn outlives(wanted: &Wanted, name: &str) -> Result<(), String> {
+fn outlives(wanted: &WantedBackends, name: &str) -> Result<(), String> {
     let text = |closed: Closed| match closed {
         Closed::NoDevice(why) | Closed::Failed(why) => why,
     };
@@ -139,7 +139,7 @@ fn outlives(wanted: &Wanted, name: &str) -> Result<(), String> {
 }
 
 /// Checks that an unknown device gives its own kind of failure, so its checks can be skipped.
-fn unknown_device(wanted: &Wanted, name: &str) -> Result<(), String> {
+fn unknown_device(wanted: &WantedBackends, name: &str) -> Result<(), String> {
     let mut wanted = wanted.clone();
     for device in ["cuda:4095", "no such device", ""] {
         wanted.options.device = device.to_owned();

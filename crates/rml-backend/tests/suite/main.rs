@@ -19,7 +19,7 @@ use std::sync::{Arc, PoisonError, RwLock};
 
 use libtest_mimic::{Arguments, Failed, Trial};
 use rml_backend::Backend;
-use rml_backend::suite::{Closed, Report, Wanted, checks};
+use rml_backend::suite::{Closed, Report, WantedBackends, checks};
 use rml_backend_cpu::Cpu;
 
 type Body = Box<dyn Fn(&Arc<dyn Backend>) -> Report + Send + Sync>;
@@ -43,7 +43,7 @@ impl Case {
 
 fn main() -> ExitCode {
     let arguments = Arguments::from_args();
-    let wanted = Wanted::read(|name| std::env::var_os(name));
+    let wanted = WantedBackends::read(|name| std::env::var_os(name));
     let mut trials = vec![];
     for name in &wanted.backends {
         let opened = wanted.open(name, |options| Ok(Arc::new(Cpu::open(options)?)));
@@ -65,7 +65,7 @@ fn main() -> ExitCode {
 }
 
 /// All checks of a backend.
-fn cases(wanted: &Wanted, backend: &str) -> Vec<Case> {
+fn cases(wanted: &WantedBackends, backend: &str) -> Vec<Case> {
     let shared = checks().into_iter().map(|check| Case::new(check.name.clone(), move |b| check.run(&**b)));
     let mut cases: Vec<Case> = shared.collect();
     cases.extend(gradients::cases());

@@ -3,7 +3,7 @@
 use rml_ir::DType;
 use rml_nest::{Dim, Fold};
 
-use super::Dialect;
+use super::CDialect;
 
 /// The number of partial results of a point.
 pub(super) fn parts(by: Fold, n: usize) -> usize {
@@ -41,7 +41,7 @@ pub(super) fn term(
     points: usize,
     (dim, n): (Dim, usize),
     x: &str,
-    dialect: &dyn Dialect,
+    dialect: &dyn CDialect,
 ) -> Vec<String> {
     let than = if matches!(by, Fold::Largest | Fold::LargestAt) { ">" } else { "<" };
     let beats = |best: &str| match dtype {

@@ -10,7 +10,7 @@ const ROW: usize = 256;
 
 /// A nest, with the types of its values and the dimensions on which they depend.
 #[derive(Debug)]
-pub struct Form {
+pub struct LoopForm {
     pub(super) nest: Nest,
     pub(super) types: IndexVec<Val, DType>,
     pub(super) spans: IndexVec<Val, Vec<Dim>>,
@@ -22,11 +22,11 @@ pub struct Form {
     pub(super) parted: Option<Dim>,
 }
 
-impl Form {
+impl LoopForm {
     /// The form of a nest whose loads all have a single variant. A dimension that is `parted` is not joined with
     /// others; its bounds `lo` and `hi` are variables of the surrounding text.
-    pub fn new(nest: Nest, types: IndexVec<Val, DType>, parted: Option<Dim>) -> Form {
-        Form::by_rows(nest, types, parted, &|_| None)
+    pub fn new(nest: Nest, types: IndexVec<Val, DType>, parted: Option<Dim>) -> LoopForm {
+        LoopForm::by_rows(nest, types, parted, &|_| None)
     }
 
     /// The same, where rows of some slots, of that many elements, are not joined.
@@ -35,7 +35,7 @@ impl Form {
         types: IndexVec<Val, DType>,
         mut parted: Option<Dim>,
         rows: &dyn Fn(Slot) -> Option<usize>,
-    ) -> Form {
+    ) -> LoopForm {
         while let Some(dim) = nest.dims.ids().find(|dim| joins(&nest, *dim, parted, rows)) {
             join(&mut nest, dim);
             parted = parted.map(|own| if own > dim { Dim::from_index(own.index() - 1) } else { own });
@@ -53,7 +53,7 @@ impl Form {
             nest.dims.ids().filter(|dim| Some(*dim) != vector).partition(is_folded);
         let order = kept.into_iter().chain(folded).chain(vector).collect();
         let spans = nest.spans();
-        Form { nest, types, spans, vector, order, parted }
+        LoopForm { nest, types, spans, vector, order, parted }
     }
 
     /// The dimensions over which a store loops.

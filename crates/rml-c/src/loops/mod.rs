@@ -19,9 +19,9 @@ mod place;
 mod text;
 mod turned;
 
-pub use form::Form;
-pub use place::{Around, Base, Dialect, Elements, Place};
-pub use turned::{Matrix, turn, turnable};
+pub use form::LoopForm;
+pub use place::{Base, CDialect, LoadElements, Place, WrapAround};
+pub use turned::{TurnedMatrix, turn, turnable};
 
 /// A value to compute, or a store.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -49,7 +49,7 @@ struct Scope {
 /// Prints the loops of one nest.
 #[derive(Debug)]
 pub struct Loops<'a, D> {
-    form: &'a Form,
+    form: &'a LoopForm,
     places: &'a IndexVec<Val, Option<Place>>,
     stores: &'a [Option<Base>],
     dialect: &'a mut D,
@@ -57,11 +57,11 @@ pub struct Loops<'a, D> {
     depth: usize,
 }
 
-impl<'a, D: Dialect> Loops<'a, D> {
+impl<'a, D: CDialect> Loops<'a, D> {
     /// Loops for a nest whose loads read `places` and whose stores go to `stores`. A store to nowhere is still
     /// computed. The text is indented by `depth`.
     pub fn new(
-        form: &'a Form,
+        form: &'a LoopForm,
         places: &'a IndexVec<Val, Option<Place>>,
         stores: &'a [Option<Base>],
         dialect: &'a mut D,
@@ -124,7 +124,7 @@ impl<'a, D: Dialect> Loops<'a, D> {
     /// Where all elements of a load are, so far apart as its access says.
     fn base(&self, val: Val) -> Option<&'a Base> {
         match self.places[val].as_deref() {
-            Some([(_, Elements::At(base))]) if base.around.is_none() => Some(base),
+            Some([(_, LoadElements::At(base))]) if base.around.is_none() => Some(base),
             _ => None,
         }
     }

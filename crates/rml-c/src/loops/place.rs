@@ -6,7 +6,7 @@ use rml_nest::Fold;
 use crate::Scalars;
 
 /// The differences between the C programs that contain loops.
-pub trait Dialect {
+pub trait CDialect {
     /// The operators of scalars.
     fn scalars(&self) -> &Scalars;
     /// The type of elements in memory.
@@ -36,12 +36,12 @@ pub struct Base {
     /// Whether it is a variable with a single element.
     pub is_variable: bool,
     /// Where elements wrap around, if they do. Then they have no address that others are a distance from.
-    pub around: Option<Around>,
+    pub around: Option<WrapAround>,
 }
 
 /// An array whose first element follows its last one.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Around {
+pub struct WrapAround {
     /// How many elements it has.
     pub len: usize,
     /// How many elements a row has. Rows are not divided by the end of the array.
@@ -50,7 +50,7 @@ pub struct Around {
 
 /// The elements that a load reads in one of its variants.
 #[derive(Clone, PartialEq, Debug)]
-pub enum Elements {
+pub enum LoadElements {
     /// The same number everywhere.
     Same(String),
     /// The numbers 0, 1, 2 and so on.
@@ -60,7 +60,7 @@ pub enum Elements {
 }
 
 /// The elements that a load reads: its variants with their conditions. The last one has no condition.
-pub type Place = Vec<(String, Elements)>;
+pub type Place = Vec<(String, LoadElements)>;
 
 impl Base {
     /// From the first element of an array on.

@@ -1,22 +1,22 @@
 //! Values of a nest as expressions, at a point of the loops.
 
 use rml_base::EntityId;
-use rml_nest::{Access, Def, Dim, Source, Val, Variant};
+use rml_nest::{Access, Def, Dim, Val, Variant, Variants};
 
-use super::{Base, Dialect, Elements, Loops, Scope};
+use super::{Base, CDialect, LoadElements, Loops, Scope};
 
-impl<D: Dialect> Loops<'_, D> {
+impl<D: CDialect> Loops<'_, D> {
     /// The text of the element that a load reads at the point of the loops, or `more` elements after it.
-    pub(super) fn load(&self, val: Val, source: &Source, more: &str) -> String {
+    pub(super) fn load(&self, val: Val, source: &Variants, more: &str) -> String {
         let place = self.places[val].as_deref().expect("what loads has a place");
-        let one = |(variant, (_, elements)): (&Variant, &(String, Elements))| match elements {
-            Elements::Same(x) if more.is_empty() => x.clone(),
-            Elements::Same(x) => format!("((void)({more}), {x})"),
-            Elements::Counted => format!("(int64_t)({})", self.element(&variant.access, more)),
-            Elements::At(base) if base.is_variable && !more.is_empty() => {
+        let one = |(variant, (_, elements)): (&Variant, &(String, LoadElements))| match elements {
+            LoadElements::Same(x) if more.is_empty() => x.clone(),
+            LoadElements::Same(x) => format!("((void)({more}), {x})"),
+            LoadElements::Counted => format!("(int64_t)({})", self.element(&variant.access, more)),
+            LoadElements::At(base) if base.is_variable && !more.is_empty() => {
                 format!("((void)({more}), {})", base.name)
             }
-            Elements::At(base) => self.at(base, &variant.access, (val, more)),
+            LoadElements::At(base) => self.at(base, &variant.access, (val, more)),
         };
         let mut variants = source.iter().zip(place).rev();
         let last = variants.next().map(one).expect("a source has a variant");

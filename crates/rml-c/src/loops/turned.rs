@@ -5,7 +5,7 @@ use rml_nest::{Access, Def, Dim, Nest, Val};
 
 /// A matrix that is read by a single load.
 #[derive(Debug)]
-pub struct Matrix {
+pub struct TurnedMatrix {
     /// The load.
     pub val: Val,
     /// The number of rows and columns of the matrix, and its row stride.
@@ -16,7 +16,7 @@ pub struct Matrix {
 
 /// The matrices of a nest that chains fold row by row. Each is read by a single chain. The variants of a load must have
 /// equal strides, since only the first one is examined.
-pub fn turnable(nest: &Nest) -> Vec<Matrix> {
+pub fn turnable(nest: &Nest) -> Vec<TurnedMatrix> {
     let mut found = Vec::new();
     for def in nest.body.iter() {
         let Def::Chain { dim, of, .. } = def else { continue };
@@ -26,7 +26,7 @@ pub fn turnable(nest: &Nest) -> Vec<Matrix> {
             if users == 1
                 && let Some((rows, size)) = matrix(nest, &source[0].access, *dim)
             {
-                found.push(Matrix { val: *val, size, rows, folded: *dim });
+                found.push(TurnedMatrix { val: *val, size, rows, folded: *dim });
             }
         }
     }
@@ -48,7 +48,7 @@ fn matrix(nest: &Nest, access: &Access, folded: Dim) -> Option<(Dim, [usize; 3])
 }
 
 /// Makes a load read the transposed matrix: its columns are stored one after the other, from the first element on.
-pub fn turn(nest: &mut Nest, matrix: &Matrix) {
+pub fn turn(nest: &mut Nest, matrix: &TurnedMatrix) {
     let Some(source) = nest.body[matrix.val].source_mut() else { return };
     source.truncate(1);
     source[0].any.clear();

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use rml_c::{Exported, Math, Options, export};
 use rml_ir::op::EvalError;
 use rml_ir::{DType, Data, Precision, Value};
-use rml_plan::reference::{Column, Fault, Machine};
+use rml_plan::reference::{Cells, Fault, Machine};
 use rml_plan::{Ends, Plan};
 
 /// The flags of all builds.
@@ -70,7 +70,7 @@ const FIRST_ASSERTION: i32 = -4;
 /// As [`compare_in`], in the build that detects the most errors.
 pub(crate) fn compare(
     plan: &Plan,
-    columns: &[Column],
+    columns: &[Cells],
     (cycles, most): (usize, usize),
     close: Close,
 ) -> Result<usize, String> {
@@ -82,7 +82,7 @@ pub(crate) fn compare(
 pub(crate) fn compare_in(
     builds: &[Build],
     plan: &Plan,
-    columns: &[Column],
+    columns: &[Cells],
     (cycles, most): (usize, usize),
     close: Close,
 ) -> Result<usize, String> {
@@ -179,7 +179,7 @@ fn run(folder: &Path, Build { compiler, flags, under }: Build) -> Result<String,
 type Wanted = (Vec<Vec<Option<Value>>>, Option<&'static str>);
 
 /// The outputs of a plan at the finished cycles, in the same calls.
-fn wanted(plan: &Plan, columns: &[Column], cycles: usize, most: usize) -> Result<Wanted, String> {
+fn wanted(plan: &Plan, columns: &[Cells], cycles: usize, most: usize) -> Result<Wanted, String> {
     let mut machine = Machine::new(Arc::new(plan.clone()));
     let (mut from, mut rows) = (0, Vec::new());
     while from < cycles {
@@ -187,11 +187,11 @@ fn wanted(plan: &Plan, columns: &[Column], cycles: usize, most: usize) -> Result
             Ends::Nothing => (cycles - from).min(most),
             _ => cycles - from,
         };
-        let columns: Vec<Column> = columns.iter().map(|c| c[from..from + rest].to_vec()).collect();
+        let columns: Vec<Cells> = columns.iter().map(|c| c[from..from + rest].to_vec()).collect();
         let found = match machine.length(rest, &columns) {
             Ok(None) => break,
             Ok(Some(ticks)) => {
-                let columns: Vec<Column> = columns.iter().map(|c| c[..ticks].to_vec()).collect();
+                let columns: Vec<Cells> = columns.iter().map(|c| c[..ticks].to_vec()).collect();
                 machine.window(ticks, &columns)
             }
             Err(fault) => Err(fault),
@@ -212,7 +212,7 @@ fn wanted(plan: &Plan, columns: &[Column], cycles: usize, most: usize) -> Result
     Ok((rows, None))
 }
 
-fn main(plan: &Plan, exported: &Exported, columns: &[Column], (cycles, most): (usize, usize)) -> String {
+fn main(plan: &Plan, exported: &Exported, columns: &[Cells], (cycles, most): (usize, usize)) -> String {
     let mut text = String::from(
         "#include \"p.h\"\n#include <inttypes.h>\n#include <math.h>\n#include <stdio.h>\n#include <string.h>\n",
     );

@@ -9,8 +9,8 @@ use std::sync::Arc;
 use rml_backend_cpu::plan::Machine;
 use rml_c::{Exported, Math, Options, export};
 use rml_ir::{Data, Precision, Value};
-use rml_plan::reference::Column;
-use rml_plan::{Ends, Kind, Plan, Register};
+use rml_plan::reference::Cells;
+use rml_plan::{Ends, Lifetime, Plan, Register};
 
 /// The results of a run: for each window its number of cycles, how many of them were finished, and the outputs of
 /// these; and the final states.
@@ -23,7 +23,7 @@ pub(crate) struct Ran {
 
 /// Runs the first windows of a plan on the embedded backend: at most `most` windows, with the given number of cycles if
 /// there are no inputs.
-pub(crate) fn ran(plan: &Arc<Plan>, inputs: &[Column], (most, cycles): (usize, usize)) -> Ran {
+pub(crate) fn ran(plan: &Arc<Plan>, inputs: &[Cells], (most, cycles): (usize, usize)) -> Ran {
     let mut machine = Machine::<f32>::new(Arc::clone(plan)).expect("there is memory");
     let (mut ran, mut from) = (Ran::default(), 0);
     let cycles = inputs.first().map_or(cycles, Vec::len);
@@ -36,8 +36,8 @@ pub(crate) fn ran(plan: &Arc<Plan>, inputs: &[Column], (most, cycles): (usize, u
         from += done;
     }
     let of_register = |(i, register): (usize, &Register)| match &register.kind {
-        Kind::State { key, .. } => Some((Arc::clone(key), machine.register(i)?)),
-        Kind::Local | Kind::Hidden => None,
+        Lifetime::State { key, .. } => Some((Arc::clone(key), machine.register(i)?)),
+        Lifetime::Local | Lifetime::Hidden => None,
     };
     ran.states = plan.registers.iter().enumerate().filter_map(of_register).collect();
     ran
@@ -47,7 +47,7 @@ pub(crate) fn ran(plan: &Arc<Plan>, inputs: &[Column], (most, cycles): (usize, u
 fn window(
     machine: &mut Machine<f32>,
     plan: &Plan,
-    inputs: &[Column],
+    inputs: &[Cells],
     (from, left): (usize, usize),
 ) -> Option<(usize, usize)> {
     let set = |machine: &mut Machine<f32>, ticks: usize| {
@@ -78,7 +78,7 @@ fn window(
 }
 
 /// Runs the same windows in C.
-pub(crate) fn same_in_c(plan: &Plan, inputs: &[Column], ran: &Ran) -> Result<(), String> {
+pub(crate) fn same_in_c(plan: &Plan, inputs: &[Cells], ran: &Ran) -> Result<(), String> {
     let folder = tempfile::tempdir().map_err(|e| e.to_string())?;
     let write = |name: &str, bytes: &[u8]| {
         std::fs::write(folder.path().join(name), bytes).map_err(|e| format!("{name}: {e}"))

@@ -1,7 +1,7 @@
 //! Flags that say how to read data files.
 
 use clap::{Args, ValueEnum};
-use rml::{ColumnMapping, Cut, Dialect, Recipe, Rest};
+use rml::{ColumnMapping, Dialect, Recipe, Rest, Windowing};
 
 use crate::output::Stop;
 use crate::values;
@@ -146,8 +146,8 @@ pub(crate) enum RestArg {
 
 impl Cutting {
     /// The cut that the flags describe.
-    pub(crate) fn cut(&self) -> Cut {
-        Cut {
+    pub(crate) fn cut(&self) -> Windowing {
+        Windowing {
             window: self.window,
             stride: self.stride,
             group: self.group.clone(),

@@ -1,8 +1,8 @@
 //! `rml run`: a program over a table of inputs. Also the preparation that other commands share.
 
 use rml::{
-    Checkpoint, Columns, Cut, End, Options, Parameters, Phase, Program, Recipe, RunOptions, Source, Trace,
-    memory,
+    Checkpoint, Columns, End, Options, Parameters, Phase, Program, Recipe, RunOptions, Source, Trace,
+    Windowing, memory,
 };
 
 use super::profile::Measuring;
@@ -85,7 +85,7 @@ pub(crate) fn inputs(
         return Ok(Columns::default());
     };
     let recorded = checkpoint.map(Checkpoint::preparation).unwrap_or_default();
-    let recipe = Recipe { cut: Cut::default(), ..args.table.recipe()?.or_read_as(recorded.recipe()) };
+    let recipe = Recipe { cut: Windowing::default(), ..args.table.recipe()?.or_read_as(recorded.recipe()) };
     let columns = rml::columns_for(source, args.node.as_deref())?.in_format(args.table.format());
     let columns = Columns::read_selected(&[file], &recipe.selection(columns)?)?;
     super::note_assumed(&columns, output);

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use rml::chronogram::{
-    self, Cell, Chronogram, Origin, Page, PlanPart, PlanPicture, PlanRegion, PlanWay, Side, WindowEnds,
+    self, Cell, Chronogram, LineOrigin, Page, PlanPart, PlanPicture, PlanRegion, PlanWay, Side, WindowEnds,
 };
 use rml::plan::{Atom, Part, Plan, Region, Tape};
 use rml::{Adjoint, Analysis, Error, Options, RunOptions, Source, Span, Stage};
@@ -154,14 +154,14 @@ fn side(name: String, adjoint: &Adjoint, own: &[(String, String)]) -> Side {
     let sources = &adjoint.sources;
     let origin = |span: &Span| {
         let (file, (line, _)) = (sources.name(span.file), sources.line_column(span.file, span.start));
-        Origin {
+        LineOrigin {
             place: format!("{file}:{line}"),
             text: sources.text(span.file).lines().nth(line - 1).unwrap_or_default().trim().to_owned(),
             line: own.iter().position(|(name, _)| name == file).map(|text| (text, line)),
         }
     };
     let origins = |spans: &[Span]| {
-        let mut origins: Vec<Origin> = spans.iter().map(origin).collect();
+        let mut origins: Vec<LineOrigin> = spans.iter().map(origin).collect();
         origins.dedup_by(|a, b| a.place == b.place);
         origins
     };

@@ -8,7 +8,7 @@ use rml_base::memory::{Reservation, Shortage, bytes_of};
 use rml_base::{Diagnostic, suggest, visible_name};
 
 use crate::columns::{Column, Columns, Elements, LENGTHS};
-use crate::cut::Cut;
+use crate::cut::Windowing;
 use crate::dates;
 use crate::labels::listed;
 use crate::on_disk::Dataset;
@@ -28,7 +28,11 @@ pub(super) struct Rows {
 }
 
 impl Rows {
-    pub(super) fn of(data: &dyn Dataset, cut: &Cut, memory: &mut Reservation) -> Result<Self, Diagnostic> {
+    pub(super) fn of(
+        data: &dyn Dataset,
+        cut: &Windowing,
+        memory: &mut Reservation,
+    ) -> Result<Self, Diagnostic> {
         let table = data.table();
         let columns = [("group", &cut.group), ("time", &cut.time), ("end", &cut.end)];
         let mut count = None;
@@ -84,7 +88,7 @@ impl Rows {
     }
 
     /// Checks that within each group, no row is earlier than the one before it.
-    fn check_time(&self, table: &Columns, cut: &Cut) -> Result<(), Diagnostic> {
+    fn check_time(&self, table: &Columns, cut: &Windowing) -> Result<(), Diagnostic> {
         let (Some(time), Some(name)) = (&self.time, &cut.time) else { return Ok(()) };
         let row = |place: usize| self.order.as_ref().map_or(place, |order| order[place]);
         for group in &self.groups {

@@ -6,7 +6,7 @@ use rml_base::Diagnostic;
 use rml_base::codes::run as codes;
 
 use super::Layout;
-use crate::split::{Amount, Ranges, Wish, permutation};
+use crate::split::{Amount, Ranges, SplitRequest, permutation};
 
 /// The windows of one group, while windows are divided.
 struct Group {
@@ -28,8 +28,8 @@ impl Layout {
     }
 
     /// The default for windows kept for a purpose: some groups, or without groups the last windows.
-    pub(crate) fn usual(&self, share: f64) -> Wish {
-        Wish { amount: Amount::Share(share), last: !self.has_groups() }
+    pub(crate) fn usual(&self, share: f64) -> SplitRequest {
+        SplitRequest { amount: Amount::Share(share), last: !self.has_groups() }
     }
 
     /// Divides the windows: some to test on, and some of the others to compare epochs by. Windows that share a row with
@@ -38,7 +38,12 @@ impl Layout {
     ///
     /// # Errors
     /// Windows to be drawn that share rows; too many groups to be drawn, so that none remains.
-    pub(crate) fn divide(&self, test: Wish, validation: Wish, seed: u64) -> Result<Ranges, Diagnostic> {
+    pub(crate) fn divide(
+        &self,
+        test: SplitRequest,
+        validation: SplitRequest,
+        seed: u64,
+    ) -> Result<Ranges, Diagnostic> {
         let group = |of: &[usize]| Group { all: of[1] - of[0], free: of[0]..of[1] };
         let mut groups: Vec<Group> = self.groups.windows(2).map(group).collect();
         let mut order = permutation(groups.len(), seed, "test groups", 0);
@@ -55,7 +60,7 @@ impl Layout {
         &self,
         groups: &mut [Group],
         order: &mut Vec<usize>,
-        Wish { amount, last }: Wish,
+        SplitRequest { amount, last }: SplitRequest,
         purpose: &str,
         left_out: &mut Vec<(usize, usize)>,
     ) -> Result<Vec<(usize, usize)>, Diagnostic> {

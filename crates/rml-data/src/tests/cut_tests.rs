@@ -9,8 +9,8 @@ use rml_ir::{DType, Data, InputInfo, Precision, Shape};
 
 use super::{batched, input};
 use crate::{
-    Amount, Arranged, Column, Columns, Cut, Dataset, Elements, OnDisk, Parts, Preparation, Ranges, Recipe,
-    Rest, Selection, Windows, Wish,
+    Amount, Arranged, Column, Columns, Dataset, Elements, OnDisk, Parts, Preparation, Ranges, Recipe, Rest,
+    Selection, SplitRequest, Windowing, Windows,
 };
 
 /// A generator of pseudorandom numbers.
@@ -51,7 +51,7 @@ fn inputs() -> Vec<InputInfo> {
     ]
 }
 
-fn recipe(cut: &Cut) -> Recipe {
+fn recipe(cut: &Windowing) -> Recipe {
     Recipe { cut: cut.clone(), ..Recipe::default() }
 }
 
@@ -68,7 +68,7 @@ fn read(name: &str, bytes: &[u8], recipe: &Recipe) -> Result<Vec<Box<dyn Dataset
     Ok(all)
 }
 
-fn bind(data: &dyn Dataset, cut: &Cut) -> Result<Windows, Diagnostic> {
+fn bind(data: &dyn Dataset, cut: &Windowing) -> Result<Windows, Diagnostic> {
     Windows::bind_by(data, &inputs(), (Precision::F64, false), &recipe(cut)).map_err(|d| d.0[0].clone())
 }
 
@@ -88,7 +88,7 @@ fn rows(windows: &Windows) -> Vec<Vec<usize>> {
 }
 
 /// The series of a table.
-fn series(table: &[Row], cut: &Cut) -> Vec<Vec<usize>> {
+fn series(table: &[Row], cut: &Windowing) -> Vec<Vec<usize>> {
     let mut groups: Vec<(usize, Vec<usize>)> = Vec::new();
     for (row, (group, _, _)) in table.iter().enumerate() {
         let key = if cut.group.is_some() { *group } else { 0 };
@@ -109,7 +109,7 @@ fn series(table: &[Row], cut: &Cut) -> Vec<Vec<usize>> {
 }
 
 /// The expected windows, according to the rule.
-fn expected(table: &[Row], cut: &Cut) -> Vec<Vec<usize>> {
+fn expected(table: &[Row], cut: &Windowing) -> Vec<Vec<usize>> {
     let mut all = Vec::new();
     for series in series(table, cut) {
         let is_ended = series.last().is_some_and(|row| table[*row].2);
@@ -136,23 +136,23 @@ fn expected(table: &[Row], cut: &Cut) -> Vec<Vec<usize>> {
 }
 
 /// Cuts of all kinds.
-fn cuts(draw: &mut Draw) -> Vec<Cut> {
+fn cuts(draw: &mut Draw) -> Vec<Windowing> {
     let column = |name: &str| Some(name.to_owned());
     let window = 1 + draw.below(6);
     let stride = 1 + draw.below(8);
     let rest = [None, Some(Rest::Keep), Some(Rest::Drop)][draw.below(3)];
-    let by_rows = Cut { window: Some(window), stride: Some(stride), rest, ..Cut::default() };
-    let grouped = Cut { group: column("id"), ..by_rows.clone() };
-    let in_time = Cut { time: column("t"), gap: Some(2.0), ..grouped.clone() };
+    let by_rows = Windowing { window: Some(window), stride: Some(stride), rest, ..Windowing::default() };
+    let grouped = Windowing { group: column("id"), ..by_rows.clone() };
+    let in_time = Windowing { time: column("t"), gap: Some(2.0), ..grouped.clone() };
     vec![
-        Cut { stride: None, ..by_rows.clone() },
+        Windowing { stride: None, ..by_rows.clone() },
         by_rows,
         grouped,
-        Cut { group: column("id"), ..Cut::default() },
-        Cut { window: None, stride: None, rest: None, ..in_time.clone() },
+        Windowing { group: column("id"), ..Windowing::default() },
+        Windowing { window: None, stride: None, rest: None, ..in_time.clone() },
         in_time,
-        Cut { end: column("last"), rest, ..Cut::default() },
-        Cut { end: column("last"), group: column("id"), ..Cut::default() },
+        Windowing { end: column("last"), rest, ..Windowing::default() },
+        Windowing { end: column("last"), group: column("id"), ..Windowing::default() },
     ]
 }
 
@@ -215,13 +215,13 @@ fn the_ends_of_windows_and_the_beginnings_of_series_are_told() {
     }
 }
 
-fn wish(draw: &mut Draw, last: bool) -> Wish {
+fn wish(draw: &mut Draw, last: bool) -> SplitRequest {
     let amount = match draw.below(3) {
         0 => Amount::Count(0),
         1 => Amount::Count(1 + draw.below(2)),
         _ => Amount::Share(0.3),
     };
-    Wish { amount, last }
+    SplitRequest { amount, last }
 }
 
 #[test]
@@ -273,14 +273,16 @@ fn no_row_is_trained_on_and_tested() {
 
 #[test]
 fn windows_that_share_rows_are_not_drawn() {
-    let cut = Cut { window: Some(4), stride: Some(1), ..Cut::default() };
+    let cut = Windowing { window: Some(4), stride: Some(1), ..Windowing::default() };
     let windows = bind(
         &Columns::parse(csv(&vec![(0, 0, false); 20]).as_bytes(), crate::Format::Csv, "t").unwrap(),
         &cut,
     );
     let windows = windows.unwrap();
-    let (some, none) =
-        (Wish { amount: Amount::Count(3), last: false }, Wish { amount: Amount::Count(0), last: false });
+    let (some, none) = (
+        SplitRequest { amount: Amount::Count(3), last: false },
+        SplitRequest { amount: Amount::Count(0), last: false },
+    );
     let refused = windows.divide((Some(some), 0.2), none, 0).unwrap_err();
     assert!(refused.message.contains("cannot be drawn"), "{}", refused.message);
     let (ranges, test) = windows.divide((None, 0.2), none, 0).unwrap().unwrap();
@@ -292,13 +294,13 @@ fn windows_that_share_rows_are_not_drawn() {
 fn formats_agree() {
     let mut draw = Draw(4);
     let table = table(&mut draw, 50, 3);
-    let cut = |group: &str| Cut {
+    let cut = |group: &str| Windowing {
         window: Some(4),
         stride: Some(2),
         group: Some(group.to_owned()),
         time: Some("t".to_owned()),
         gap: Some(2.0),
-        ..Cut::default()
+        ..Windowing::default()
     };
     let expected = expected(&table, &cut("id"));
     // The differences of dates in seconds are those of the numbers.
@@ -332,7 +334,7 @@ fn formats_agree() {
 
 #[test]
 fn what_cannot_be_cut_is_named() {
-    let message = |text: &str, cut: Cut| {
+    let message = |text: &str, cut: Windowing| {
         let all = read("t.csv", text.as_bytes(), &recipe(&cut)).unwrap();
         let mut found = all.iter().map(|data| bind(&**data, &cut).unwrap_err());
         let first = found.next().unwrap();
@@ -340,33 +342,33 @@ fn what_cannot_be_cut_is_named() {
         (first.code.name, format!("{} {:?} {:?}", first.message, first.notes, first.help))
     };
     let column = |name: &str| Some(name.to_owned());
-    let none = Cut::default;
+    let none = Windowing::default;
     for (text, cut, code, words) in [
-        ("x\n1\n2\n", Cut { window: Some(3), ..none() }, "window-too-long", "the table has 2 rows"),
-        ("x,id\n1,a\n", Cut { group: column("idd"), ..none() }, "missing-column", "there is `id`"),
-        ("x,id\n1,a\n2,\n", Cut { group: column("id"), ..none() }, "data-shape", "row 1 of"),
+        ("x\n1\n2\n", Windowing { window: Some(3), ..none() }, "window-too-long", "the table has 2 rows"),
+        ("x,id\n1,a\n", Windowing { group: column("idd"), ..none() }, "missing-column", "there is `id`"),
+        ("x,id\n1,a\n2,\n", Windowing { group: column("id"), ..none() }, "data-shape", "row 1 of"),
         (
             "x,t\n1,5\n2,4\n",
-            Cut { window: Some(1), time: column("t"), ..none() },
+            Windowing { window: Some(1), time: column("t"), ..none() },
             "time-order",
             "column `t` is 4 in row 1, after 5 in row 0",
         ),
         (
             "x,t\n1,2024-01-01\n2,01/02/2024\n",
-            Cut { window: Some(1), time: column("t"), ..none() },
+            Windowing { window: Some(1), time: column("t"), ..none() },
             "data-type",
             "neither a number nor a date",
         ),
-        ("x,e\n1,2\n", Cut { end: column("e"), ..none() }, "data-type", "`true` or 1"),
+        ("x,e\n1,2\n", Windowing { end: column("e"), ..none() }, "data-type", "`true` or 1"),
         (
             "x,end\n1,true\n",
-            Cut { window: Some(1), ..none() },
+            Windowing { window: Some(1), ..none() },
             "bad-option",
             "both `--window` and the column `end`",
         ),
         (
             "x,end\n1,false\n",
-            Cut { end: column("end"), rest: Some(Rest::Drop), ..none() },
+            Windowing { end: column("end"), rest: Some(Rest::Drop), ..none() },
             "empty-data",
             "nowhere true",
         ),
@@ -378,7 +380,7 @@ fn what_cannot_be_cut_is_named() {
 
 #[test]
 fn a_row_counts_once_for_the_mean() {
-    let cut = Cut { window: Some(3), stride: Some(1), rest: Some(Rest::Keep), ..Cut::default() };
+    let cut = Windowing { window: Some(3), stride: Some(1), rest: Some(Rest::Keep), ..Windowing::default() };
     let recipe = Recipe { fills: Recipe::parse_fills(&["x=mean"]).unwrap(), ..recipe(&cut) };
     let text = "x\n1\n2\nNA\n9\n100\n";
     for data in read("t.csv", text.as_bytes(), &recipe).unwrap() {
@@ -401,11 +403,11 @@ fn texts_in_memory_are_groups_and_dates() {
         elements: Elements::Int(numbers),
         present: None,
     };
-    let cut = |gap| Cut {
+    let cut = |gap| Windowing {
         group: Some("id".to_owned()),
         time: Some("t".to_owned()),
         gap: Some(gap),
-        ..Cut::default()
+        ..Windowing::default()
     };
     let mut table = Columns::new("t");
     let texts = |all: &[&str]| all.iter().map(ToString::to_string).collect::<Vec<_>>();

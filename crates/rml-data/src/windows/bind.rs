@@ -13,7 +13,7 @@ use crate::arranged;
 use crate::bind::{find, may_lack, named};
 use crate::classes::classes;
 use crate::columns::{Column, Columns};
-use crate::cut::Cut;
+use crate::cut::Windowing;
 use crate::malformed::Unusable;
 use crate::on_disk::{Dataset, OnDisk};
 use crate::prepare::Steps;
@@ -135,7 +135,7 @@ fn reading<'a>(
     disk: Option<&OnDisk>,
     agreed: &mut Agreed<'a>,
 ) -> Result<Option<(&'a Column, Reading)>, Diagnostic> {
-    if driven(info, inputs, columns, &Cut::default()).is_some() {
+    if driven(info, inputs, columns, &Windowing::default()).is_some() {
         return Ok(None);
     }
     let [a, b] = expected_shapes(info);
@@ -161,14 +161,20 @@ pub fn missing(inputs: &[InputInfo], columns: &Columns) -> Vec<String> {
     let has = |name: &str| {
         columns.columns.contains_key(name) || columns.unusable.get(name).is_some_and(Unusable::is_misshapen)
     };
-    let missing = |i: &&InputInfo| !has(&i.name) && driven(i, inputs, columns, &Cut::default()).is_none();
+    let missing =
+        |i: &&InputInfo| !has(&i.name) && driven(i, inputs, columns, &Windowing::default()).is_none();
     inputs.iter().filter(missing).map(|i| i.name.to_string()).collect()
 }
 
 /// The role of an input without a column, usable or not: it is true in the last cycle of each window, in the last cycle
 /// of an epoch, or in the first cycle of each series. A column `end` does not count if rows of a table become windows
 /// by a fixed number of rows, or by this column itself.
-pub(super) fn driven(info: &InputInfo, inputs: &[InputInfo], columns: &Columns, cut: &Cut) -> Option<Role> {
+pub(super) fn driven(
+    info: &InputInfo,
+    inputs: &[InputInfo],
+    columns: &Columns,
+    cut: &Windowing,
+) -> Option<Role> {
     let is_clock = || inputs.iter().any(|i| i.clock.as_ref().is_some_and(|(c, _)| *c == info.name));
     let is_cut = &*info.name == "end" && (cut.window.is_some() || cut.end.as_deref() == Some("end"));
     if info.ty != Type::scalar(DType::Bool) || (columns.mentions(&info.name) && !is_cut) {

@@ -17,7 +17,7 @@ use crate::layout::Layout;
 use crate::on_disk::Dataset;
 use crate::prepare::Steps;
 use crate::recipe::Recipe;
-use crate::split::{Ranges, Wish};
+use crate::split::{Ranges, SplitRequest};
 
 impl Windows {
     /// Binds the columns of a table that was cut into windows.
@@ -133,10 +133,10 @@ impl Windows {
     /// Windows to be drawn that share rows; too many groups to be drawn, so that none remains.
     pub fn divide(
         &self,
-        (test, share): (Option<Wish>, f64),
-        validation: Wish,
+        (test, share): (Option<SplitRequest>, f64),
+        validation: SplitRequest,
         seed: u64,
-    ) -> Result<Option<(Ranges, Wish)>, Diagnostic> {
+    ) -> Result<Option<(Ranges, SplitRequest)>, Diagnostic> {
         let Some(layout) = self.layout.as_ref().filter(|layout| layout.divides()) else { return Ok(None) };
         let test = test.unwrap_or_else(|| layout.usual(share));
         Ok(Some((layout.divide(test, validation, seed)?, test)))

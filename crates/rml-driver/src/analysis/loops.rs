@@ -1,6 +1,6 @@
 //! The path of a loop without a delay through the user's own calls, and the delay that breaks it.
 
-use rml_analysis::{Loop, LoopStep, LoopText};
+use rml_analysis::{CausalLoop, LoopStep, LoopText};
 use rml_base::{Diagnostic, Sources, Span};
 use rml_ir::flat::{Flat, Rhs, Var, VarData, around};
 use rml_ir::op::Op;
@@ -14,7 +14,7 @@ pub(super) fn diagnostic(
     sources: &Sources,
     (flat, calls): (&Flat, &Calls),
     run: &Flat,
-    found: &Loop,
+    found: &CausalLoop,
 ) -> Diagnostic {
     let name = |v: Var| run.vars[v].name.as_deref();
     let named = |step: &LoopStep| Some((name(step.of)?, name(step.needs)?));

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use indexmap::IndexMap;
 use rml_base::codes::elab as codes;
 use rml_base::{Diagnostic, IndexVec, Span};
-use rml_ir::typed::{self, Claim, Formal, Input, NodeId, Var, VarData};
+use rml_ir::typed::{self, ClockClaim, Formal, Input, NodeId, Var, VarData};
 use rml_ir::{Precision, Type};
 
 use crate::along::{Entries, Known, Nodes, Unrolled, unroll};
@@ -307,7 +307,7 @@ impl<'a, 'p> Emitter<'a, 'p> {
     }
 
     /// The declared clocks of the outputs.
-    fn claims(&mut self) -> Vec<Claim> {
+    fn claims(&mut self) -> Vec<ClockClaim> {
         let mut claims = Vec::new();
         for &output in &self.node.outputs {
             match clocks::declared(self.typed, self.id, output) {
@@ -315,7 +315,7 @@ impl<'a, 'p> Emitter<'a, 'p> {
                 Ok(clock) => claims.extend(clock.and_then(|(cond, positive)| {
                     let (&var, &cond) = (self.by_local.get(&output)?, self.by_local.get(&cond)?);
                     let span = self.node.locals[output].clock.as_ref()?.span;
-                    Some(Claim { var, cond, positive, span, call: None })
+                    Some(ClockClaim { var, cond, positive, span, call: None })
                 })),
             }
         }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use rml_base::{Diagnostic, Span};
 use rml_ir::typed::{Rule, StaticValue};
-use rml_syntax::ast::Form;
+use rml_syntax::ast::DefinitionForm;
 
 use super::copy::Copy;
 use super::early::Why;
@@ -228,7 +228,7 @@ impl Copy<'_, '_> {
     /// Expands a call of a node. Nodes among its arguments determine which copy is called.
     fn call(&mut self, callee: SourceId, args: Vec<Arg>, how: How) -> Made {
         let node = Arc::clone(&self.expansion.program.nodes[callee]);
-        if node.form == Form::Record {
+        if node.form == DefinitionForm::Record {
             let args = args.into_iter().map(|arg| self.argument(arg, &node.name, how.span)).collect();
             return Made::Value(self.constructed(callee, args, how.span));
         }

@@ -6,7 +6,7 @@ use indexmap::IndexMap;
 use rml_base::codes::elab as codes;
 use rml_base::{Diagnostic, Span};
 use rml_ir::typed::StaticValue;
-use rml_syntax::ast::Form;
+use rml_syntax::ast::DefinitionForm;
 
 use super::early::{Early, Evaluator, Why};
 use crate::hir::{ExprId, Local, LocalKind, Node, SourceId};
@@ -65,7 +65,7 @@ fn set(
     let mut values = IndexMap::new();
     for (name, value) in options.set.iter().chain(&options.defaults).filter(|(name, _)| !hidden(name)) {
         let constant = program.scopes.constant(program.main, name);
-        if let Some(id) = constant.filter(|id| program.nodes[*id].form == Form::Constant) {
+        if let Some(id) = constant.filter(|id| program.nodes[*id].form == DefinitionForm::Constant) {
             values.entry(id).or_insert_with(|| Ok(value.clone()));
         }
     }

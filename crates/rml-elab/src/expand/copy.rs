@@ -9,7 +9,7 @@ use rml_base::codes::elab as codes;
 use rml_base::{Diagnostic, IndexVec, Label, Span};
 use rml_ir::DType;
 use rml_ir::typed::{Rule, StaticValue};
-use rml_syntax::ast::Form;
+use rml_syntax::ast::DefinitionForm;
 
 use super::branches::{Branches, Flag};
 use super::early::{Early, Evaluator, Why, int, not_known, typed_input};
@@ -176,7 +176,7 @@ impl<'a, 'p> Copy<'a, 'p> {
             names: template.names.clone(),
             roles: IndexVec::new(),
             static_order: Vec::new(),
-            form: Form::Node,
+            form: DefinitionForm::Node,
             template: false,
             held: self.env.held,
             members,

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use rml_ir::typed::StaticValue;
-use rml_syntax::ast::Form;
+use rml_syntax::ast::DefinitionForm;
 
 use super::copy::Copy as Copying;
 use super::kinds::{Kind, declared, is_num};
@@ -95,7 +95,7 @@ impl Copying<'_, '_> {
     pub(super) fn outputs(&self, callee: SourceId, order: u8, results: usize) -> Vec<Option<Kind>> {
         let program = self.program();
         let node = &program.nodes[callee];
-        if node.form == Form::Record {
+        if node.form == DefinitionForm::Record {
             return vec![Some(Kind::of(callee))];
         }
         let port = |local: &Local| match declared(node, *local) {

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use rml_base::codes::elab as codes;
 use rml_base::{Diagnostic, EntityId, Span};
 use rml_ir::typed::Rule;
-use rml_syntax::ast::Form;
+use rml_syntax::ast::DefinitionForm;
 
 use super::calls::How;
 use super::copy::Copy;
@@ -51,7 +51,7 @@ impl Copy<'_, '_> {
             Some(given) => given.iter().filter(|given| given.is_none()).count(),
             None => node.formals.len(),
         };
-        let is_plain = value.order.times == 0 && value.share.is_none() && node.form == Form::Node;
+        let is_plain = value.order.times == 0 && value.share.is_none() && node.form == DefinitionForm::Node;
         if !is_plain || open != INPUTS || node.outputs.len() != 1 {
             let count = |n: usize, what: &str| format!("{n} {what}{}", if n == 1 { "" } else { "s" });
             let found = match is_plain {

@@ -43,7 +43,7 @@ impl<'a> Lower<'a, '_> {
         }
     }
 
-    fn declare_automaton(&mut self, ast: &'a [ast::State<'a>], span: Span, outer: Option<usize>) {
+    fn declare_automaton(&mut self, ast: &'a [ast::StateDef<'a>], span: Span, outer: Option<usize>) {
         let span = Span { end: span.end.min(span.start + WORD), ..span };
         let path = outer.map_or(String::new(), |outer| format!("{}.", self.automata.states.all[outer].path));
         let number = match self.automata.count {
@@ -113,7 +113,7 @@ impl<'a> Lower<'a, '_> {
         free
     }
 
-    fn repeated_state(&mut self, before: &[ast::State<'_>], state: &ast::State<'_>) {
+    fn repeated_state(&mut self, before: &[ast::StateDef<'_>], state: &ast::StateDef<'_>) {
         let Some(first) = before.iter().find(|other| other.name.name == state.name.name) else { return };
         let name = self.names.resolve(&state.name.name);
         self.report.push(
@@ -126,7 +126,7 @@ impl<'a> Lower<'a, '_> {
 
     fn declare_state(
         &mut self,
-        ast: &'a ast::State<'a>,
+        ast: &'a ast::StateDef<'a>,
         path: Arc<str>,
         body: State,
         strong: Option<State>,
@@ -157,7 +157,7 @@ impl<'a> Lower<'a, '_> {
     }
 
     /// Declares the variables that all states define, and notes those that only some states define.
-    fn exports(&mut self, ast: &[ast::State<'_>], states: &[Own]) -> IndexMap<Symbol, Local> {
+    fn exports(&mut self, ast: &[ast::StateDef<'_>], states: &[Own]) -> IndexMap<Symbol, Local> {
         let of = |lower: &Self, own: &Own, name: &Symbol| {
             let local = own.names.get(name).copied()?;
             let is_param = own.params.iter().any(|param| param.value == local);
@@ -171,7 +171,7 @@ impl<'a> Lower<'a, '_> {
                 };
                 let span = self.locals[local].span;
                 let lacks = states.iter().zip(ast).filter(|(own, _)| of(self, own, name).is_none());
-                let text = |state: &ast::State<'_>| Arc::<str>::from(self.names.resolve(&state.name.name));
+                let text = |state: &ast::StateDef<'_>| Arc::<str>::from(self.names.resolve(&state.name.name));
                 let lacking: Vec<(Arc<str>, Span)> =
                     lacks.map(|(_, state)| (text(state), state.name.span)).collect();
                 if lacking.is_empty() {

@@ -98,7 +98,7 @@ impl Lower<'_, '_> {
             return self.local(name, span, LocalKind::Undefined);
         }
         let message = format!("nothing defines `{text}`");
-        let constant = self.header.form == ast::Form::Constant;
+        let constant = self.header.form == ast::DefinitionForm::Constant;
         let place = if constant { "not found" } else { "not found in this node" };
         let mut d = Diagnostic::error(codes::UNKNOWN_NAME, message).label(span, place);
         let defined = self.locals.iter().filter(|l| l.kind != LocalKind::Undefined);

@@ -59,17 +59,17 @@ pub(crate) fn lower<'a>(
     }
     for (id, header) in headers.iter_enumerated() {
         match header.form {
-            ast::Form::Node => {}
-            ast::Form::Constant => {
+            ast::DefinitionForm::Node => {}
+            ast::DefinitionForm::Constant => {
                 scopes.constants.insert(id);
             }
-            ast::Form::Record => {
+            ast::DefinitionForm::Record => {
                 scopes.records.insert(id);
             }
-            ast::Form::Enum => {
+            ast::DefinitionForm::Enum => {
                 scopes.enums.insert(id, Vec::new());
             }
-            ast::Form::Case => {
+            ast::DefinitionForm::Case => {
                 scopes.constants.insert(id);
                 if let Some((_, cases)) = scopes.enums.last_mut() {
                     cases.push(id);
@@ -113,22 +113,22 @@ pub(crate) struct Header<'a> {
     pub(crate) name: Arc<str>,
     pub(crate) file: FileId,
     pub(crate) ast: &'a ast::Node<'a>,
-    pub(crate) form: ast::Form,
+    pub(crate) form: ast::DefinitionForm,
 }
 
 impl Header<'_> {
     /// The number of values that a call of the node returns.
     fn results(&self) -> usize {
-        if self.form == ast::Form::Record { 1 } else { self.ast.outputs.len() }
+        if self.form == ast::DefinitionForm::Record { 1 } else { self.ast.outputs.len() }
     }
 
     /// The form of the definition, as named in messages.
     fn what(&self) -> &'static str {
         match self.form {
-            ast::Form::Record => "record",
-            ast::Form::Enum => "enumeration",
-            ast::Form::Constant | ast::Form::Case => "constant",
-            ast::Form::Node => "node",
+            ast::DefinitionForm::Record => "record",
+            ast::DefinitionForm::Enum => "enumeration",
+            ast::DefinitionForm::Constant | ast::DefinitionForm::Case => "constant",
+            ast::DefinitionForm::Node => "node",
         }
     }
 }

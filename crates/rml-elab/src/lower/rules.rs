@@ -5,7 +5,7 @@ use std::sync::Arc;
 use indexmap::IndexMap;
 use rml_base::codes::elab as codes;
 use rml_base::{Diagnostic, IndexVec, Span};
-use rml_syntax::ast::{self, Form};
+use rml_syntax::ast::{self, DefinitionForm};
 
 use super::clauses::set;
 use super::node::Lower;
@@ -91,7 +91,7 @@ pub(super) fn update(span: Span) -> Node {
         names: Vec::new(),
         roles: IndexVec::new(),
         static_order: Vec::new(),
-        form: Form::Node,
+        form: DefinitionForm::Node,
         template: true,
         held: 0,
         members: Vec::new(),

@@ -20,7 +20,7 @@ const MAX_BACK: i64 = 3;
 impl<'a> Lower<'a, '_> {
     /// The error that a name is not a variable at this place, if the reason is known.
     pub(super) fn misplaced(&self, name: Symbol, span: Span) -> Option<Diagnostic> {
-        if self.header.form == ast::Form::Constant {
+        if self.header.form == ast::DefinitionForm::Constant {
             return self.read_by_constant(name, span);
         }
         self.parameter_outside(name, span).or_else(|| self.index_without_range(name, span))
@@ -35,7 +35,7 @@ impl<'a> Lower<'a, '_> {
         let mut nodes = self
             .headers
             .iter()
-            .filter(|header| header.file == self.header.file && header.form == ast::Form::Node);
+            .filter(|header| header.file == self.header.file && header.form == ast::DefinitionForm::Node);
         let (node, is_input) = nodes.find_map(|header| {
             let is_input = header.ast.inputs.iter().any(|input| input.name.name == name);
             (is_input || defines(header.ast)).then_some((header, is_input))

@@ -20,7 +20,7 @@ pub(super) struct Written<'a> {
 pub(super) struct Automaton<'a> {
     /// The state that contains the automaton.
     pub(super) outer: Option<usize>,
-    pub(super) ast: &'a [ast::State<'a>],
+    pub(super) ast: &'a [ast::StateDef<'a>],
     pub(super) span: Span,
     pub(super) name: String,
     /// The names of the states.

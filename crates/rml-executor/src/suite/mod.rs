@@ -15,14 +15,14 @@ use std::fmt;
 
 use rml_ir::Precision;
 
-use crate::contract::{Executor, Wish};
+use crate::contract::{Executor, PrepareOptions};
 use cases::{Case, cases};
 pub use limits::limits;
 use pair::Pair;
 
 /// The parts of the contract.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub enum Rule {
+pub enum ContractRule {
     /// Outputs and registers are those of the reference.
     X1,
     /// An executor suspects only windows in which an operator may fail, and always those in which one fails.
@@ -39,16 +39,16 @@ pub enum Rule {
 
 /// A violation of the contract.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Finding {
+pub struct Breach {
     /// The violated rule.
-    pub rule: Rule,
+    pub rule: ContractRule,
     /// The name of the plan.
     pub case: String,
     /// The error.
     pub what: String,
 }
 
-impl fmt::Display for Finding {
+impl fmt::Display for Breach {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{:?}, plan `{}`: {}", self.rule, self.case, self.what)
     }
@@ -62,7 +62,7 @@ pub struct Report {
     /// The names of the plans that the executor refuses.
     pub refused: Vec<String>,
     /// The violations; empty if the executor satisfies the contract.
-    pub findings: Vec<Finding>,
+    pub findings: Vec<Breach>,
 }
 
 /// Runs all checks except [`limits`].
@@ -74,7 +74,7 @@ pub fn check(executor: &dyn Executor) -> Report {
                 Ok(()) => report.ran += 1,
                 Err(Failed::Refused) => report.refused.push(case.name),
                 Err(Failed::Found(rule, what)) => {
-                    report.findings.push(Finding { rule, case: case.name, what });
+                    report.findings.push(Breach { rule, case: case.name, what });
                 }
             }
         }
@@ -85,7 +85,7 @@ pub fn check(executor: &dyn Executor) -> Report {
 /// The reason why a case ends early.
 enum Failed {
     Refused,
-    Found(Rule, String),
+    Found(ContractRule, String),
 }
 
 /// The bits of all outputs, cycle by cycle, and of the registers at the end.
@@ -93,16 +93,19 @@ type Bits = Vec<Vec<u64>>;
 
 fn case_of(executor: &dyn Executor, case: &Case) -> Result<(), Failed> {
     let run = |threads: usize, seed: u64| {
-        let mut pair = Pair::new(executor, case, &Wish { threads })?;
+        let mut pair = Pair::new(executor, case, &PrepareOptions { threads })?;
         pair.run(seed).map(|()| pair.bits)
     };
     let alone: Bits = run(1, 1)?;
     if run(3, 1)? != alone {
-        return Err(Failed::Found(Rule::X5, "bits depend on the number of threads".to_owned()));
+        return Err(Failed::Found(ContractRule::X5, "bits depend on the number of threads".to_owned()));
     }
     let cut = run(1, 2)?;
     if case.streams() && cut != alone {
-        return Err(Failed::Found(Rule::X5, "bits depend on how the stream is cut into blocks".to_owned()));
+        return Err(Failed::Found(
+            ContractRule::X5,
+            "bits depend on how the stream is cut into blocks".to_owned(),
+        ));
     }
     Ok(())
 }

@@ -2,13 +2,13 @@
 
 use rml_backend::Held;
 use rml_ir::{Data, Value};
-use rml_plan::{Ends, Kind};
+use rml_plan::{Ends, Lifetime};
 
 use super::cases::Case;
 use super::compare::{bits, is_same};
 use super::feed::{Dice, Feed, register};
-use super::{Bits, Failed, Rule};
-use crate::contract::{Accuracy, Executor, Fault, Next, Running, Wish};
+use super::{Bits, ContractRule, Failed};
+use crate::contract::{Accuracy, Executor, Fault, Next, PrepareOptions, Running};
 use crate::reference::Reference;
 
 /// A run of the executor, and one of the reference.
@@ -30,15 +30,16 @@ type Checked<T = ()> = Result<T, Failed>;
 /// The values of the registers on the host, or their start values where they are not set.
 type Registers = Vec<Option<Data>>;
 
-fn found<T>(rule: Rule, what: impl Into<String>) -> Checked<T> {
+fn found<T>(rule: ContractRule, what: impl Into<String>) -> Checked<T> {
     Err(Failed::Found(rule, what.into()))
 }
 
 impl<'a> Pair<'a> {
-    pub(super) fn new(executor: &dyn Executor, case: &'a Case, wish: &Wish) -> Checked<Self> {
+    pub(super) fn new(executor: &dyn Executor, case: &'a Case, wish: &PrepareOptions) -> Checked<Self> {
         let Ok(prepared) = executor.prepare(&case.plan, wish) else { return Err(Failed::Refused) };
-        let short =
-            |short| Failed::Found(Rule::X4, format!("there is memory, and it does not start: {short}"));
+        let short = |short| {
+            Failed::Found(ContractRule::X4, format!("there is memory, and it does not start: {short}"))
+        };
         let slow = Reference.prepare(&case.plan, wish).map_err(|_| Failed::Refused)?;
         let precision = case.plan.precision;
         let start = |start: &rml_plan::Start| start.value(&case.plan).map(|v| v.to_precision(precision));
@@ -61,7 +62,11 @@ impl<'a> Pair<'a> {
         while from < cycles {
             let Some(ticks) = self.length(from, &mut dice)? else { break };
             let count = (cycles - from) / ticks;
-            if count > 1 && self.case.runs_together() && dice.below(2) == 0 && self.many(from, ticks, count)? {
+            if count > 1
+                && self.case.runs_together()
+                && dice.below(2) == 0
+                && self.many(from, ticks, count)?
+            {
                 from += ticks * count;
                 continue;
             }
@@ -102,14 +107,21 @@ impl<'a> Pair<'a> {
         for ticks in [1 + dice.below(left), left] {
             let mut ends = Vec::new();
             for run in [&mut self.reference, &mut self.tested] {
-                let short = |_| Failed::Found(Rule::X4, "there is memory, and it does not get it".to_owned());
+                let short =
+                    |_| Failed::Found(ContractRule::X4, "there is memory, and it does not get it".to_owned());
                 run.ask(ticks).map_err(short)?;
                 run.next(Next::Search(ticks));
-                self.feed.set(&mut **run, from, ticks).or_else(|what| found(Rule::X1, what))?;
-                ends.push(run.find(ticks).or_else(|fault| found(Rule::X2, format!("a search: {fault:?}")))?);
+                self.feed.set(&mut **run, from, ticks).or_else(|what| found(ContractRule::X1, what))?;
+                ends.push(
+                    run.find(ticks)
+                        .or_else(|fault| found(ContractRule::X2, format!("a search: {fault:?}")))?,
+                );
             }
             if ends[0] != ends[1] {
-                return found(Rule::X1, format!("a window ends at {:?}, not at {:?}", ends[1], ends[0]));
+                return found(
+                    ContractRule::X1,
+                    format!("a window ends at {:?}, not at {:?}", ends[1], ends[0]),
+                );
             }
             self.unchanged(&before, "a search")?;
             length = ends[0];
@@ -126,7 +138,7 @@ impl<'a> Pair<'a> {
         let same = |(a, b): (&Option<Data>, &Option<Data>)| a.as_ref().map(bits) == b.as_ref().map(bits);
         let now = self.registers(&*self.tested)?;
         match now.iter().zip(before).position(|pair| !same(pair)) {
-            Some(at) => found(Rule::X3, format!("{what} changes register {at}")),
+            Some(at) => found(ContractRule::X3, format!("{what} changes register {at}")),
             None => Ok(()),
         }
     }
@@ -135,10 +147,11 @@ impl<'a> Pair<'a> {
     fn both(&mut self, from: usize, ticks: usize) -> Checked<[Result<usize, Fault>; 2]> {
         let feed = &self.feed;
         let run = |run: &mut dyn Running| {
-            let short = |_| Failed::Found(Rule::X4, "there is memory, and it does not get it".to_owned());
+            let short =
+                |_| Failed::Found(ContractRule::X4, "there is memory, and it does not get it".to_owned());
             run.ask(ticks).map_err(short)?;
             run.next(Next::Window(ticks));
-            feed.set(run, from, ticks).or_else(|what| found(Rule::X1, what))?;
+            feed.set(run, from, ticks).or_else(|what| found(ContractRule::X1, what))?;
             Ok(run.window(ticks))
         };
         Ok([run(&mut *self.reference)?, run(&mut *self.tested)?])
@@ -148,28 +161,30 @@ impl<'a> Pair<'a> {
     /// no windows together.
     fn many(&mut self, from: usize, ticks: usize, count: usize) -> Checked<bool> {
         let (all, before) = (ticks * count, self.registers(&*self.tested)?);
-        let short = |_| Failed::Found(Rule::X4, "there is memory, and it does not get it".to_owned());
+        let short = |_| Failed::Found(ContractRule::X4, "there is memory, and it does not get it".to_owned());
         self.tested.ask(all).map_err(short)?;
         self.tested.next(Next::Search(all));
-        self.feed.set(&mut *self.tested, from, all).or_else(|what| found(Rule::X1, what))?;
+        self.feed.set(&mut *self.tested, from, all).or_else(|what| found(ContractRule::X1, what))?;
         match self.tested.windows(ticks, count) {
             Ok(true) => {}
             Ok(false) | Err(Fault::Suspect) => {
                 self.unchanged(&before, "a call for several windows that did not run them")?;
                 return Ok(false);
             }
-            Err(failed) => return found(Rule::X1, format!("several windows have no result: {failed:?}")),
+            Err(failed) => {
+                return found(ContractRule::X1, format!("several windows have no result: {failed:?}"));
+            }
         }
         for k in 0..count {
             self.reference.next(Next::Window(ticks));
             self.feed
                 .set(&mut *self.reference, from + k * ticks, ticks)
-                .or_else(|what| found(Rule::X1, what))?;
+                .or_else(|what| found(ContractRule::X1, what))?;
             let ran = self.reference.window(ticks);
-            ran.or_else(|fault| found(Rule::X2, format!("it does not suspect a window: {fault:?}")))?;
-            self.outputs(Rule::X1, ticks, k * ticks)?;
+            ran.or_else(|fault| found(ContractRule::X2, format!("it does not suspect a window: {fault:?}")))?;
+            self.outputs(ContractRule::X1, ticks, k * ticks)?;
         }
-        self.same_registers(Rule::X1)?;
+        self.same_registers(ContractRule::X1)?;
         Ok(true)
     }
 
@@ -180,15 +195,15 @@ impl<'a> Pair<'a> {
         let ran = self.both(from, ticks)?;
         self.feed.put(at, good);
         match ran {
-            [Err(_), Ok(_)] => found(Rule::X2, "it does not suspect an operator that has no result"),
+            [Err(_), Ok(_)] => found(ContractRule::X2, "it does not suspect an operator that has no result"),
             [Err(_), Err(Fault::Suspect)] => self.unchanged(&before, "a fault"),
-            [_, ran] => found(Rule::X2, format!("an operator has no result: {ran:?}")),
+            [_, ran] => found(ContractRule::X2, format!("an operator has no result: {ran:?}")),
         }
     }
 
     /// Runs a window that has a result; returns the number of ticks that are done.
     fn window(&mut self, from: usize, ticks: usize) -> Checked<usize> {
-        let rule = if self.again { Rule::X6 } else { Rule::X1 };
+        let rule = if self.again { ContractRule::X6 } else { ContractRule::X1 };
         let before = self.registers(&*self.tested)?;
         match self.both(from, ticks)? {
             [Ok(done), Ok(tested)] if done == tested => {
@@ -201,14 +216,14 @@ impl<'a> Pair<'a> {
                 self.unchanged(&before, "a fault")?;
                 let what =
                     if self.case.may_fail() { "these operands have a result" } else { "nothing may fail" };
-                found(Rule::X2, format!("it suspects a window: {what}"))
+                found(ContractRule::X2, format!("it suspects a window: {what}"))
             }
             [_, ran] => found(rule, format!("a window has no result: {ran:?}")),
         }
     }
 
     /// Compares the outputs of a window of the reference with those of the executor from tick `from` of its last call.
-    fn outputs(&mut self, rule: Rule, done: usize, from: usize) -> Checked {
+    fn outputs(&mut self, rule: ContractRule, done: usize, from: usize) -> Checked {
         for t in 0..done {
             for output in 0..self.case.plan.outputs.len() {
                 let read = |run: &mut dyn Running, t: usize| {
@@ -229,18 +244,18 @@ impl<'a> Pair<'a> {
     /// The registers of a run, except those that are local to a window.
     fn registers(&self, run: &dyn Running) -> Checked<Registers> {
         let value = |at: usize| {
-            if self.case.plan.registers[register(at)].kind == Kind::Local {
+            if self.case.plan.registers[register(at)].kind == Lifetime::Local {
                 return Ok(None);
             }
-            let set = run.is_set(at).or_else(|d| found(Rule::X1, d.message))?;
+            let set = run.is_set(at).or_else(|d| found(ContractRule::X1, d.message))?;
             let held = run.register(at).filter(|_| set).map(|held| held.to_host());
-            let value = held.transpose().or_else(|failure| found(Rule::X1, failure.message))?;
+            let value = held.transpose().or_else(|failure| found(ContractRule::X1, failure.message))?;
             Ok(value.or_else(|| self.starts[at].clone()).map(|value| value.to_data()))
         };
         (0..self.case.plan.registers.len()).map(value).collect()
     }
 
-    fn same_registers(&self, rule: Rule) -> Checked {
+    fn same_registers(&self, rule: ContractRule) -> Checked {
         let (want, got) = (self.registers(&*self.reference)?, self.registers(&*self.tested)?);
         for (at, (want, got)) in want.iter().zip(&got).enumerate() {
             let same = match (want, got) {
@@ -256,18 +271,20 @@ impl<'a> Pair<'a> {
 
     /// Sets all registers to other values, and makes some of them not set again.
     fn set_and_unset(&mut self, dice: &mut Dice) -> Checked {
-        for (at, data) in self.case.plan.registers.iter().enumerate().filter(|(_, r)| r.kind != Kind::Local) {
+        for (at, data) in
+            self.case.plan.registers.iter().enumerate().filter(|(_, r)| r.kind != Lifetime::Local)
+        {
             let value = dice.value(&data.ty, self.case.plan.precision);
             for run in [&mut self.reference, &mut self.tested] {
                 let set = run.set_register(at, &Held::Host(value.clone()));
-                set.or_else(|d| found(Rule::X1, format!("register {at}: {}", d.message)))?;
+                set.or_else(|d| found(ContractRule::X1, format!("register {at}: {}", d.message)))?;
             }
             if dice.below(3) == 0 {
-                self.same_registers(Rule::X1)?;
+                self.same_registers(ContractRule::X1)?;
                 self.reference.unset_register(at);
                 self.tested.unset_register(at);
             }
         }
-        self.same_registers(Rule::X1)
+        self.same_registers(ContractRule::X1)
     }
 }

@@ -6,12 +6,12 @@ use std::sync::Arc;
 use rml::{Options, Precision, Source};
 use rml_ir::Value;
 use rml_ir::flat::Drawn;
-use rml_sim::{Input, Options as SimOptions, Simulator, Status};
-use rml_testkit::Random;
-use rml_testkit::gradients::Program;
+use rml_sim::{InputCell, Options as SimOptions, Simulator, Status};
+use rml_testkit::Lcg;
+use rml_testkit::gradients::LossProgram;
 
 use super::{Target, cells, nothing_smaller};
-use crate::{Case, Corpus};
+use crate::{Corpus, FuzzInput};
 
 pub(super) const TARGET: Target = Target {
     name: "adjoints",
@@ -36,13 +36,13 @@ node fuzz_caller(x: num [], y: num [2], w: num [2, 2], c: bool [], b: bool [], z
   gw = merge bpw dw zeros([2, 2]);
 ";
 
-fn generate(r: &mut Random, _: &Corpus) -> Case {
-    let text = Program::random(r).text();
+fn generate(r: &mut Lcg, _: &Corpus) -> FuzzInput {
+    let text = LossProgram::random(r).text();
     let seed = r.below(1_000_000).to_string();
-    Case::with_settings("rml", "--", &[("seed", seed)], &text)
+    FuzzInput::with_settings("rml", "--", &[("seed", seed)], &text)
 }
 
-fn check(case: &Case) -> Result<(), String> {
+fn check(case: &FuzzInput) -> Result<(), String> {
     let (settings, text) = case.settings("--");
     // A random stream depends on the name of its variable, and a printed adjoint has other names.
     if text.contains("random_") {
@@ -63,7 +63,7 @@ fn check(case: &Case) -> Result<(), String> {
     let Ok(made) = compiled(text.clone()) else { return Ok(()) };
     let read = compiled(format!("{}\n{printed}", without(&text, &printed)));
     let read = read.map_err(|e| format!("printed, but not accepted: {e}\n{printed}"))?;
-    let mut r = Random(seed);
+    let mut r = Lcg(seed);
     let cycles = 1 + r.below(5);
     let inputs = cells::inputs(made.flat(), &mut r, cycles);
     let (first, second) = (outputs(made.flat(), &inputs), outputs(read.flat(), &inputs));
@@ -83,7 +83,7 @@ fn without(text: &str, other: &str) -> String {
 }
 
 /// The outputs of a run; `None` if it fails.
-fn outputs(flat: &Arc<Drawn>, inputs: &[Vec<Input>]) -> Option<Vec<Vec<Status>>> {
+fn outputs(flat: &Arc<Drawn>, inputs: &[Vec<InputCell>]) -> Option<Vec<Vec<Status>>> {
     let mut sim = Simulator::new(Arc::clone(flat), SimOptions::default());
     inputs.iter().try_for_each(|row| sim.feed(row)).and_then(|()| sim.finish(true)).ok()?;
     let rows: Vec<_> = std::iter::from_fn(|| sim.next_output()).map(|row| row.values).collect();

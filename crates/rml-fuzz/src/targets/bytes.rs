@@ -1,6 +1,6 @@
 //! Damage to bytes, and to texts that are not programs.
 
-use rml_testkit::Random;
+use rml_testkit::Lcg;
 
 /// Values that are likely to cause errors in headers and lengths.
 const EDGES: [u64; 9] = [0, 1, 2, 0x7f, 0x80, 0xff, 0xffff, 0x7fff_ffff, u64::MAX];
@@ -59,7 +59,7 @@ const PIECES: &[&str] = &[
 ];
 
 /// The bytes with one to six random changes.
-pub(super) fn damaged(bytes: &[u8], r: &mut Random) -> Vec<u8> {
+pub(super) fn damaged(bytes: &[u8], r: &mut Lcg) -> Vec<u8> {
     let mut bytes = bytes.to_vec();
     for _ in 0..=r.below(6) {
         let at = r.below(bytes.len());
@@ -86,7 +86,7 @@ pub(super) fn damaged(bytes: &[u8], r: &mut Random) -> Vec<u8> {
 }
 
 /// Replaces a number or word of a text by one of `PIECES`.
-fn number(bytes: &mut Vec<u8>, r: &mut Random) {
+fn number(bytes: &mut Vec<u8>, r: &mut Lcg) {
     let is_word = |b: &u8| b.is_ascii_alphanumeric() || *b == b'.' || *b == b'-';
     let starts: Vec<usize> =
         (0..bytes.len()).filter(|&i| is_word(&bytes[i]) && (i == 0 || !is_word(&bytes[i - 1]))).collect();

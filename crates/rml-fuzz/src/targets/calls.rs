@@ -1,13 +1,13 @@
 //! Programs with one call of an operator: most have operands that it accepts, some have others.
 
-use rml_testkit::Random;
+use rml_testkit::Lcg;
 
 mod layout;
 mod sliding;
 
 /// A call under construction.
 struct Call<'r> {
-    r: &'r mut Random,
+    r: &'r mut Lcg,
     inputs: Vec<String>,
     /// Equations before the equation of the result.
     before: String,
@@ -68,7 +68,7 @@ const NUMBERS: &[&str] = &[
 ];
 
 /// A program with a random call.
-pub(super) fn program(r: &mut Random) -> String {
+pub(super) fn program(r: &mut Lcg) -> String {
     let wild = r.chance(0.15);
     let mut call = Call { r, inputs: Vec::new(), before: String::new() };
     let mut expression = call.expression();
@@ -80,7 +80,7 @@ pub(super) fn program(r: &mut Random) -> String {
 }
 
 /// The expression with one number replaced.
-fn other_number(text: &str, r: &mut Random) -> String {
+fn other_number(text: &str, r: &mut Lcg) -> String {
     let is_number = |i: usize| {
         let before = text[..i].chars().next_back().unwrap_or(' ');
         text[i..].starts_with(|c: char| c.is_ascii_digit())

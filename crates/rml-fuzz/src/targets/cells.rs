@@ -2,11 +2,11 @@
 
 use rml_ir::flat::Flat;
 use rml_ir::{DType, Data, Type, Value};
-use rml_sim::Input;
-use rml_testkit::Random;
+use rml_sim::InputCell;
+use rml_testkit::Lcg;
 
 /// A random value of a type: numbers of moderate size, small ints (some are negative).
-pub(super) fn value(flat: &Flat, ty: &Type, r: &mut Random) -> Value {
+pub(super) fn value(flat: &Flat, ty: &Type, r: &mut Lcg) -> Value {
     let n = ty.shape.len();
     let data = match ty.dtype {
         DType::Bool => Data::Bool((0..n).map(|_| r.chance(0.5)).collect()),
@@ -17,7 +17,7 @@ pub(super) fn value(flat: &Flat, ty: &Type, r: &mut Random) -> Value {
 }
 
 /// A trace. Inputs with a declared clock are present in the cycles of this clock, all others in every cycle.
-pub(super) fn inputs(flat: &Flat, r: &mut Random, cycles: usize) -> Vec<Vec<Input>> {
+pub(super) fn inputs(flat: &Flat, r: &mut Lcg, cycles: usize) -> Vec<Vec<InputCell>> {
     let mut cycle = || {
         let values: Vec<Value> = flat.inputs.iter().map(|i| value(flat, &flat.vars[i.var].ty, r)).collect();
         // The presence of an input depends on its condition, which may have a condition itself. There is no circle of
@@ -34,7 +34,7 @@ pub(super) fn inputs(flat: &Flat, r: &mut Random, cycles: usize) -> Vec<Vec<Inpu
             false
         };
         let given = |(at, value): (usize, &Value)| {
-            if is_present(at) { Input::Given(value.clone()) } else { Input::Absent }
+            if is_present(at) { InputCell::Given(value.clone()) } else { InputCell::Absent }
         };
         values.iter().enumerate().map(given).collect()
     };

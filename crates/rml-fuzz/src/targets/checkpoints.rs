@@ -4,10 +4,10 @@ use std::path::Path;
 use std::sync::OnceLock;
 
 use rml::{Checkpoint, Columns, Format, InferOptions, Options, Source, Split, Stream, TrainOptions};
-use rml_testkit::Random;
+use rml_testkit::Lcg;
 
 use super::{Target, bytes, nothing_smaller};
-use crate::{Case, Corpus};
+use crate::{Corpus, FuzzInput};
 
 pub(super) const TARGET: Target = Target {
     name: "checkpoints",
@@ -70,15 +70,15 @@ fn sound() -> &'static [u8] {
     })
 }
 
-fn generate(r: &mut Random, corpus: &Corpus) -> Case {
+fn generate(r: &mut Lcg, corpus: &Corpus) -> FuzzInput {
     let kept = corpus.of(TARGET.name);
     let base = if !kept.is_empty() && r.chance(0.2) { r.pick(kept).bytes.clone() } else { sound().to_vec() };
     let damaged = if r.chance(0.7) { other_header(&base, r) } else { bytes::damaged(&base, r) };
-    Case::bytes("safetensors", damaged)
+    FuzzInput::bytes("safetensors", damaged)
 }
 
 /// The file with a damaged header and the correct header length.
-fn other_header(base: &[u8], r: &mut Random) -> Vec<u8> {
+fn other_header(base: &[u8], r: &mut Lcg) -> Vec<u8> {
     let length = base.first_chunk().map_or(0, |b| u64::from_le_bytes(*b));
     let end = usize::try_from(length).unwrap_or(0).saturating_add(8).min(base.len());
     let header = bytes::damaged(base.get(8..end).unwrap_or_default(), r);
@@ -88,7 +88,7 @@ fn other_header(base: &[u8], r: &mut Random) -> Vec<u8> {
     file
 }
 
-fn check(case: &Case) -> Result<(), String> {
+fn check(case: &FuzzInput) -> Result<(), String> {
     let folder = tempfile::tempdir().map_err(|e| e.to_string())?;
     let path = folder.path().join("case.safetensors");
     std::fs::write(&path, &case.bytes).map_err(|e| e.to_string())?;

@@ -7,11 +7,11 @@ use std::path::Path;
 
 use rml::{Column, Columns, Dataset as _, Elements, Format, OnDisk, Selection, Shape, TensorFile};
 use rml_base::Error;
-use rml_testkit::Random;
+use rml_testkit::Lcg;
 use zip::write::SimpleFileOptions;
 
 use super::{Target, bytes, nothing_smaller};
-use crate::{Case, Corpus};
+use crate::{Corpus, FuzzInput};
 
 pub(super) const TARGET: Target = Target {
     name: "data",
@@ -24,11 +24,11 @@ pub(super) const TARGET: Target = Target {
 
 const EXTENSIONS: [&str; 5] = ["npz", "csv", "json", "jsonl", "safetensors"];
 
-fn generate(r: &mut Random, corpus: &Corpus) -> Case {
+fn generate(r: &mut Lcg, corpus: &Corpus) -> FuzzInput {
     let kept = corpus.of(TARGET.name);
     if !kept.is_empty() && r.chance(0.3) {
         let case = r.pick(kept);
-        return Case::bytes(&case.extension, bytes::damaged(&case.bytes, r));
+        return FuzzInput::bytes(&case.extension, bytes::damaged(&case.bytes, r));
     }
     let extension = *r.pick(&EXTENSIONS);
     let made = match extension {
@@ -39,11 +39,11 @@ fn generate(r: &mut Random, corpus: &Corpus) -> Case {
         _ => json_lines(r).into_bytes(),
     };
     let made = if r.chance(0.75) { bytes::damaged(&made, r) } else { made };
-    Case::bytes(extension, made)
+    FuzzInput::bytes(extension, made)
 }
 
 /// A table of random columns; columns of text formats may have missing rows.
-fn table(r: &mut Random) -> Columns {
+fn table(r: &mut Lcg) -> Columns {
     let mut columns = Columns::default();
     let rows = r.below(5);
     for k in 0..1 + r.below(3) {
@@ -60,17 +60,17 @@ fn table(r: &mut Random) -> Columns {
     columns
 }
 
-fn integer(r: &mut Random) -> i64 {
+fn integer(r: &mut Lcg) -> i64 {
     *r.pick(&[0, 1, -1, 7, -3, 16_777_217, 1 << 53, (1 << 53) + 1, i64::MAX, i64::MIN])
 }
 
-fn real(r: &mut Random) -> f64 {
+fn real(r: &mut Lcg) -> f64 {
     let any = r.range(-10.0, 10.0);
     *r.pick(&[any, any, 0.0, -0.0, 0.1, 1e300, 1e-310, f64::NAN, f64::INFINITY, f64::NEG_INFINITY, f64::MAX])
 }
 
 /// A cell of a table as text.
-fn word(r: &mut Random) -> String {
+fn word(r: &mut Lcg) -> String {
     let any = r.range(-10.0, 10.0);
     let words = [
         "", "1", "-2", "true", "false", "1.5", "NaN", "inf", "1e5", "-0", "x", "\"\"", "\"1\"", " 3", "007",
@@ -79,7 +79,7 @@ fn word(r: &mut Random) -> String {
     if r.chance(0.3) { format!("{any:.3}") } else { (*r.pick(&words)).to_owned() }
 }
 
-fn csv(r: &mut Random) -> String {
+fn csv(r: &mut Lcg) -> String {
     let columns = 1 + r.below(4);
     let end = *r.pick(&["\n", "\r\n", "\n"]);
     let header: Vec<String> = (0..columns)
@@ -95,7 +95,7 @@ fn csv(r: &mut Random) -> String {
     text
 }
 
-fn json_lines(r: &mut Random) -> String {
+fn json_lines(r: &mut Lcg) -> String {
     let mut text = String::new();
     for _ in 0..r.below(6) {
         let cells: Vec<String> = (0..1 + r.below(3)).map(|k| format!("\"k{k}\": {}", json(r, 3))).collect();
@@ -104,7 +104,7 @@ fn json_lines(r: &mut Random) -> String {
     text
 }
 
-fn json(r: &mut Random, depth: usize) -> String {
+fn json(r: &mut Lcg, depth: usize) -> String {
     if depth > 0 && r.chance(0.4) {
         let cells: Vec<String> = (0..r.below(4)).map(|_| json(r, depth - 1)).collect();
         return format!("[{}]", cells.join(", "));
@@ -115,7 +115,7 @@ fn json(r: &mut Random, depth: usize) -> String {
 }
 
 /// An archive of arrays. Some arrays are damaged before they are archived, so the archive's checksums are correct.
-fn archive(r: &mut Random) -> Vec<u8> {
+fn archive(r: &mut Lcg) -> Vec<u8> {
     let mut writer = zip::ZipWriter::new(Cursor::new(Vec::new()));
     for k in 0..r.below(3) + 1 {
         let method =
@@ -133,7 +133,7 @@ fn archive(r: &mut Random) -> Vec<u8> {
 }
 
 /// An `.npy` file.
-fn array(r: &mut Random) -> Vec<u8> {
+fn array(r: &mut Lcg) -> Vec<u8> {
     let kinds = [
         ("<f8", 8),
         ("<f4", 4),
@@ -171,7 +171,7 @@ fn array(r: &mut Random) -> Vec<u8> {
     file
 }
 
-fn safetensors(r: &mut Random) -> Vec<u8> {
+fn safetensors(r: &mut Lcg) -> Vec<u8> {
     let kinds = [
         ("F32", 4),
         ("F64", 8),
@@ -206,7 +206,7 @@ fn safetensors(r: &mut Random) -> Vec<u8> {
     file
 }
 
-fn check(case: &Case) -> Result<(), String> {
+fn check(case: &FuzzInput) -> Result<(), String> {
     let name = format!("case.{}", case.extension);
     let folder = tempfile::tempdir().map_err(|e| e.to_string())?;
     let path = folder.path().join(&name);

@@ -5,12 +5,12 @@ use std::sync::Arc;
 use rml_base::IndexVec;
 use rml_ir::flat::{ConstKind, Constant, Drawn, Equation, Flat, Rhs, Var, parse, print, verify_drawn};
 use rml_ir::{Precision, Value};
-use rml_sim::Input;
-use rml_testkit::Random;
+use rml_sim::InputCell;
+use rml_testkit::Lcg;
 use rml_testkit::flat::{column_texts, columns, random, run};
 
 use super::Target;
-use crate::{Case, Corpus};
+use crate::{Corpus, FuzzInput};
 
 pub(super) const TARGET: Target = Target {
     name: "engines",
@@ -21,7 +21,7 @@ pub(super) const TARGET: Target = Target {
     smaller,
 };
 
-pub(super) fn generate(r: &mut Random, _: &Corpus) -> Case {
+pub(super) fn generate(r: &mut Lcg, _: &Corpus) -> FuzzInput {
     let wild = r.chance(0.4);
     let size = if wild { 14 } else { 28 };
     let numbers = 20 + r.below(220);
@@ -32,15 +32,15 @@ pub(super) fn generate(r: &mut Random, _: &Corpus) -> Case {
 }
 
 /// A program with a trace.
-pub(super) fn case(flat: &Flat, inputs: &[Vec<Input>], closed: bool) -> Case {
+pub(super) fn case(flat: &Flat, inputs: &[Vec<InputCell>], closed: bool) -> FuzzInput {
     let mut settings = vec![("closed", closed.to_string()), ("cycles", inputs.len().to_string())];
     settings.extend(column_texts(inputs).into_iter().map(|column| ("input", column)));
     let lines: String = settings.iter().map(|(key, value)| format!("# {key}: {value}\n")).collect();
-    Case::text("flat", lines + &print(flat))
+    FuzzInput::text("flat", lines + &print(flat))
 }
 
 /// The program, its trace, and whether the trace is closed; `None` if the file does not contain these.
-pub(super) fn read(case: &Case) -> Option<(Arc<Drawn>, Vec<Vec<Input>>, bool)> {
+pub(super) fn read(case: &FuzzInput) -> Option<(Arc<Drawn>, Vec<Vec<InputCell>>, bool)> {
     let text = case.as_text();
     let start = text.find("flat ")?;
     let (head, program) = text.split_at(start);
@@ -54,21 +54,21 @@ pub(super) fn read(case: &Case) -> Option<(Arc<Drawn>, Vec<Vec<Input>>, bool)> {
     if cells.is_empty() {
         inputs = vec![Vec::new(); cycles];
     }
-    let fits = |row: &Vec<Input>| row.len() == flat.inputs.len();
+    let fits = |row: &Vec<InputCell>| row.len() == flat.inputs.len();
     (inputs.len() == cycles && inputs.iter().all(fits))
         .then(|| (Arc::new(flat), inputs, of("closed") == ["true"]))
 }
 
-fn check(case: &Case) -> Result<(), String> {
+fn check(case: &FuzzInput) -> Result<(), String> {
     let Some((flat, inputs, closed)) = read(case) else { return Ok(()) };
     run(&flat, &inputs, closed);
     Ok(())
 }
 
 /// Smaller cases with fewer cycles, fewer outputs, or constants instead of equations.
-pub(super) fn smaller(case: &Case) -> Vec<Case> {
+pub(super) fn smaller(case: &FuzzInput) -> Vec<FuzzInput> {
     let Some((flat, inputs, closed)) = read(case) else { return Vec::new() };
-    let mut all: Vec<(Flat, Vec<Vec<Input>>)> = Vec::new();
+    let mut all: Vec<(Flat, Vec<Vec<InputCell>>)> = Vec::new();
     for at in (0..inputs.len()).rev() {
         let mut fewer = inputs.clone();
         fewer.remove(at);
@@ -90,7 +90,7 @@ pub(super) fn smaller(case: &Case) -> Vec<Case> {
     }
     all.push((without_unread(&flat), inputs.clone()));
     let fits = |(flat, _): &(Flat, _)| verify_drawn(flat).is_ok();
-    let shorter = |made: &Case| made.bytes.len() < case.bytes.len();
+    let shorter = |made: &FuzzInput| made.bytes.len() < case.bytes.len();
     all.into_iter()
         .filter(fits)
         .map(|(flat, inputs)| self::case(&flat, &inputs, closed))

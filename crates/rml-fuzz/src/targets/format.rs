@@ -3,10 +3,10 @@
 use bumpalo::Bump;
 use rml_base::FileId;
 use rml_syntax::{dump, format, parse};
-use rml_testkit::Random;
+use rml_testkit::Lcg;
 
 use super::{Target, front, nothing_smaller};
-use crate::{Case, Corpus};
+use crate::{Corpus, FuzzInput};
 
 pub(super) const TARGET: Target = Target {
     name: "format",
@@ -33,17 +33,17 @@ const LAYOUT: &[&str] = &[
     "\r\n",
 ];
 
-fn generate(r: &mut Random, corpus: &Corpus) -> Case {
+fn generate(r: &mut Lcg, corpus: &Corpus) -> FuzzInput {
     let mut text =
         if r.chance(0.5) { r.pick(&corpus.programs).clone() } else { front::text(r, corpus, TARGET.name) };
     if r.chance(0.7) {
         text = relaid(&text, r);
     }
-    Case::text("rml", text)
+    FuzzInput::text("rml", text)
 }
 
 /// The text with other blanks and comments between its tokens.
-fn relaid(text: &str, r: &mut Random) -> String {
+fn relaid(text: &str, r: &mut Lcg) -> String {
     let share = r.range(0.0, 0.5);
     let mut relaid = String::new();
     for token in rml_testkit::damage::tokens(text) {
@@ -75,7 +75,7 @@ fn accepted(text: &str) -> Result<Option<Parsed>, String> {
     Ok(parsed.diagnostics.is_empty().then(|| (dump(&parsed.file, &names), comments)))
 }
 
-fn check(case: &Case) -> Result<(), String> {
+fn check(case: &FuzzInput) -> Result<(), String> {
     let text = case.as_text();
     let Some((tree, comments)) = accepted(&text)? else {
         return if format(&text).is_err() { Ok(()) } else { Err("formats what does not parse".to_owned()) };

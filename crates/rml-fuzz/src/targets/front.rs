@@ -2,12 +2,12 @@
 //! spans are within the text.
 
 use rml::{Options, Program, Source, Stage, StaticValue};
-use rml_testkit::Random;
+use rml_testkit::Lcg;
 use rml_testkit::damage::damaged;
-use rml_testkit::gradients::Program as Made;
+use rml_testkit::gradients::LossProgram as Made;
 
 use super::{Target, cells, nothing_smaller};
-use crate::{Case, Corpus};
+use crate::{Corpus, FuzzInput};
 
 pub(super) const TARGET: Target = Target {
     name: "front",
@@ -27,12 +27,12 @@ const NODES: usize = 4;
 const STAGES: [Stage; 7] =
     [Stage::Parse, Stage::Elab, Stage::Normalize, Stage::Diff, Stage::Inline, Stage::Draw, Stage::Analyse];
 
-fn generate(r: &mut Random, corpus: &Corpus) -> Case {
-    Case::text("rml", text(r, corpus, TARGET.name))
+fn generate(r: &mut Lcg, corpus: &Corpus) -> FuzzInput {
+    FuzzInput::text("rml", text(r, corpus, TARGET.name))
 }
 
 /// The text of a program; most texts are damaged.
-pub(super) fn text(r: &mut Random, corpus: &Corpus, target: &str) -> String {
+pub(super) fn text(r: &mut Lcg, corpus: &Corpus, target: &str) -> String {
     let donor = r.pick(&corpus.programs).clone();
     let kept = corpus.of(target);
     let text = match r.below(8) {
@@ -43,7 +43,7 @@ pub(super) fn text(r: &mut Random, corpus: &Corpus, target: &str) -> String {
     if r.chance(0.05) { text } else { damaged(&text, &donor, r) }
 }
 
-fn check(case: &Case) -> Result<(), String> {
+fn check(case: &FuzzInput) -> Result<(), String> {
     let text = case.as_text();
     let source = Source::text("mutant", text.clone());
     let sizes = ["n", "d", "units", "classes", "batch"];
@@ -82,7 +82,7 @@ fn runs(program: &Program) -> Result<(), String> {
     if elements > ELEMENTS {
         return Ok(());
     }
-    let inputs = cells::inputs(program.flat(), &mut Random(elements as u64), 3);
+    let inputs = cells::inputs(program.flat(), &mut Lcg(elements as u64), 3);
     rml_testkit::flat::run(program.flat(), &inputs, true);
     Ok(())
 }

@@ -1,9 +1,9 @@
 //! Compares gradients of random programs with central differences, in double precision.
 
-use rml_testkit::gradients::{Outcome, outcome_of};
+use rml_testkit::gradients::{Comparison, outcome_of};
 
 use super::{Target, nothing_smaller, programs};
-use crate::Case;
+use crate::FuzzInput;
 
 pub(super) const TARGET: Target = Target {
     name: "gradients",
@@ -14,11 +14,11 @@ pub(super) const TARGET: Target = Target {
     smaller: nothing_smaller,
 };
 
-fn check(case: &Case) -> Result<(), String> {
+fn check(case: &FuzzInput) -> Result<(), String> {
     let (settings, text) = case.settings("--");
     let seed = settings.get("seed").and_then(|s| s.parse().ok()).unwrap_or(1);
     match outcome_of(&text, seed) {
-        Outcome::Wrong(why) => Err(why),
-        Outcome::Agrees | Outcome::NotProductive | Outcome::Kink => Ok(()),
+        Comparison::Wrong(why) => Err(why),
+        Comparison::Agrees | Comparison::NotProductive | Comparison::Kink => Ok(()),
     }
 }

@@ -1,8 +1,8 @@
 //! The targets: each makes inputs and checks a property of them.
 
-use rml_testkit::Random;
+use rml_testkit::Lcg;
 
-use crate::{Case, Corpus};
+use crate::{Corpus, FuzzInput};
 
 mod adjoints;
 mod bytes;
@@ -35,11 +35,11 @@ pub struct Target {
     /// The number of cases that a worker runs before it is the turn of other targets.
     pub chunk: u64,
     /// Makes a random input.
-    pub generate: fn(&mut Random, &Corpus) -> Case,
+    pub generate: fn(&mut Lcg, &Corpus) -> FuzzInput,
     /// Checks an input; the error text states the failure. A panic is a failure too.
-    pub check: fn(&Case) -> Result<(), String>,
+    pub check: fn(&FuzzInput) -> Result<(), String>,
     /// Smaller inputs to try. Lines, words and bytes are removed for all targets.
-    pub smaller: fn(&Case) -> Vec<Case>,
+    pub smaller: fn(&FuzzInput) -> Vec<FuzzInput>,
 }
 
 /// All targets.
@@ -62,6 +62,6 @@ pub const TARGETS: &[Target] = &[
     adjoints::TARGET,
 ];
 
-fn nothing_smaller(_: &Case) -> Vec<Case> {
+fn nothing_smaller(_: &FuzzInput) -> Vec<FuzzInput> {
     Vec::new()
 }

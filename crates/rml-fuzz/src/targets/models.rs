@@ -4,10 +4,10 @@ use std::sync::OnceLock;
 
 use rml::codes::run::{IMPORT_REFUSED, MALFORMED_MODEL};
 use rml::{Checkpoint, Error, ModelFormat, ModelOptions, Options, Session, Source};
-use rml_testkit::Random;
+use rml_testkit::Lcg;
 
 use super::{Target, bytes, nothing_smaller};
-use crate::{Case, Corpus};
+use crate::{Corpus, FuzzInput};
 
 pub(super) const TARGET: Target = Target {
     name: "models",
@@ -70,7 +70,7 @@ fn exported(node: &str) -> Result<Vec<u8>, Error> {
     Ok(rml::export_model(&source, &options, Some(&checkpoint), ModelFormat::Onnx, None)?.bytes)
 }
 
-fn generate(r: &mut Random, corpus: &Corpus) -> Case {
+fn generate(r: &mut Lcg, corpus: &Corpus) -> FuzzInput {
     let kept = corpus.of(TARGET.name);
     let base = if !kept.is_empty() && r.chance(0.2) { &r.pick(kept).bytes } else { r.pick(sound()) };
     let mut model = bytes::damaged(base, r);
@@ -78,10 +78,10 @@ fn generate(r: &mut Random, corpus: &Corpus) -> Case {
         // Messages that follow each other are one message with the fields of both.
         model.extend_from_slice(r.pick(sound()));
     }
-    Case::bytes("onnx", model)
+    FuzzInput::bytes("onnx", model)
 }
 
-fn check(case: &Case) -> Result<(), String> {
+fn check(case: &FuzzInput) -> Result<(), String> {
     let folder = tempfile::tempdir().map_err(|e| e.to_string())?;
     let path = folder.path().join("case.onnx");
     std::fs::write(&path, &case.bytes).map_err(|e| e.to_string())?;

@@ -6,13 +6,13 @@ use rml::{Options, Precision, Source};
 use rml_base::EntityId;
 use rml_ir::flat::{Drawn, Flat, Rhs, Var};
 use rml_ir::{Value, pass};
-use rml_sim::oracle::{self, OracleOptions, Trace};
-use rml_sim::{Input, Status};
-use rml_testkit::Random;
+use rml_sim::oracle::{self, FixedPoint, OracleOptions};
+use rml_sim::{InputCell, Status};
+use rml_testkit::Lcg;
 
 use super::naive::{self, Array};
 use super::{Target, calls, cells, nothing_smaller};
-use crate::{Case, Corpus};
+use crate::{Corpus, FuzzInput};
 
 pub(super) const TARGET: Target = Target {
     name: "operators",
@@ -26,14 +26,14 @@ pub(super) const TARGET: Target = Target {
 /// The maximum number of elements of the variables of a call.
 const ELEMENTS: usize = 200_000;
 
-fn generate(r: &mut Random, _: &Corpus) -> Case {
+fn generate(r: &mut Lcg, _: &Corpus) -> FuzzInput {
     let text = calls::program(r);
-    Case::with_settings("rml", "--", &[("seed", r.below(1000).to_string())], &text)
+    FuzzInput::with_settings("rml", "--", &[("seed", r.below(1000).to_string())], &text)
 }
 
-fn check(case: &Case) -> Result<(), String> {
+fn check(case: &FuzzInput) -> Result<(), String> {
     let (settings, _) = case.settings("--");
-    let mut r = Random(settings.get("seed").and_then(|s| s.parse().ok()).unwrap_or(1));
+    let mut r = Lcg(settings.get("seed").and_then(|s| s.parse().ok()).unwrap_or(1));
     for precision in [Precision::F64, Precision::F32] {
         let options = Options { precision, all_vars: true, ..Options::default() };
         let Ok(program) = rml::compile(&Source::text("call", case.as_text()), &options) else {
@@ -54,7 +54,7 @@ fn check(case: &Case) -> Result<(), String> {
 }
 
 /// Compares all results of operators with their definitions.
-pub(super) fn definitions(flat: &Flat, trace: &Trace) -> Result<(), String> {
+pub(super) fn definitions(flat: &Flat, trace: &FixedPoint) -> Result<(), String> {
     for eq in flat.equations.iter() {
         let Rhs::Apply { op, args } = &eq.rhs else { continue };
         for (n, cells) in trace.cycles.iter().enumerate() {
@@ -98,13 +98,13 @@ fn differ(found: &Array, expected: &Array, operands: &[Array], single: bool) -> 
 }
 
 /// Checks that folding, with constants instead of inputs, gives the same bits as the first cycle of the run.
-fn folded(flat: &Arc<Drawn>, inputs: &[Input], trace: &Trace) -> Result<(), String> {
+fn folded(flat: &Arc<Drawn>, inputs: &[InputCell], trace: &FixedPoint) -> Result<(), String> {
     if !trace.failures.is_empty() || !trace.error_cycles().is_empty() {
         return Ok(());
     }
     let mut constant = Flat::clone(flat);
     for (formal, input) in std::mem::take(&mut constant.inputs).into_iter().zip(inputs) {
-        let Input::Given(value) = input else { return Ok(()) };
+        let InputCell::Given(value) = input else { return Ok(()) };
         let (rhs, span) =
             (Rhs::Const(constant.consts.push(value.clone().into())), constant.vars[formal.var].span);
         constant.equations.push(rml_ir::flat::Equation { lhs: formal.var, rhs, span });

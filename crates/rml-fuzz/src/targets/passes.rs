@@ -4,7 +4,7 @@ use rml_ir::random::path_hash;
 use rml_testkit::flat::check_passes;
 
 use super::{Target, engines};
-use crate::Case;
+use crate::FuzzInput;
 
 pub(super) const TARGET: Target = Target {
     name: "passes",
@@ -15,7 +15,7 @@ pub(super) const TARGET: Target = Target {
     smaller: engines::smaller,
 };
 
-fn check(case: &Case) -> Result<(), String> {
+fn check(case: &FuzzInput) -> Result<(), String> {
     let Some((flat, inputs, closed)) = engines::read(case) else { return Ok(()) };
     let found = check_passes(&flat, &inputs, closed, path_hash(&case.as_text()));
     // The pass and the different cells come first, and the programs after them.

@@ -1,13 +1,13 @@
 //! Random flat programs by plan, compared with the simulator.
 
 use rml_ir::random::path_hash;
-use rml_testkit::Random;
+use rml_testkit::Lcg;
 use rml_testkit::flat::random::program;
 use rml_testkit::plans::compare;
 use rml_testkit::verdicts::overflowing;
 
 use super::{Target, engines};
-use crate::{Case, Corpus};
+use crate::{Corpus, FuzzInput};
 
 pub(super) const TARGET: Target = Target {
     name: "plans",
@@ -20,7 +20,7 @@ pub(super) const TARGET: Target = Target {
 
 const CYCLES: usize = 14;
 
-fn generate(r: &mut Random, _: &Corpus) -> Case {
+fn generate(r: &mut Lcg, _: &Corpus) -> FuzzInput {
     let (flat, _) = program(&r.take(220), 24, false);
     let mut inputs = super::cells::inputs(&flat, r, CYCLES);
     if r.chance(0.3) {
@@ -29,9 +29,9 @@ fn generate(r: &mut Random, _: &Corpus) -> Case {
     engines::case(&flat, &inputs, true)
 }
 
-fn check(case: &Case) -> Result<(), String> {
+fn check(case: &FuzzInput) -> Result<(), String> {
     let Some((flat, inputs, _)) = engines::read(case) else { return Ok(()) };
-    let mut r = Random(path_hash(&case.as_text()));
+    let mut r = Lcg(path_hash(&case.as_text()));
     // The first difference comes first, and the program after it.
     compare(&flat, &inputs, &mut r).map(|_| ()).map_err(|found| found.replacen(": ", "\n", 1))
 }

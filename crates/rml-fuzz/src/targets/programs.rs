@@ -6,14 +6,14 @@ use rml::analysis::Verdict;
 use rml::{Options, Precision, Source};
 use rml_base::codes;
 use rml_ir::flat::{Drawn, Flat};
-use rml_sim::oracle::{self, OracleOptions, Trace};
-use rml_sim::{Input, Options as SimOptions, Simulator};
-use rml_testkit::Random;
+use rml_sim::oracle::{self, FixedPoint, OracleOptions};
+use rml_sim::{InputCell, Options as SimOptions, Simulator};
+use rml_testkit::Lcg;
 use rml_testkit::flat::{check_passes, run, text};
-use rml_testkit::gradients::Program;
+use rml_testkit::gradients::LossProgram;
 
 use super::{Target, cells, nothing_smaller, operators};
-use crate::{Case, Corpus};
+use crate::{Corpus, FuzzInput};
 
 pub(super) const TARGET: Target = Target {
     name: "programs",
@@ -25,15 +25,15 @@ pub(super) const TARGET: Target = Target {
 };
 
 /// The text of a random program that has gradients, with a seed for its inputs.
-pub(super) fn generate(r: &mut Random, _: &Corpus) -> Case {
-    let text = Program::random(r).text();
+pub(super) fn generate(r: &mut Lcg, _: &Corpus) -> FuzzInput {
+    let text = LossProgram::random(r).text();
     let seed = r.below(1_000_000).to_string();
-    Case::with_settings("rml", "--", &[("seed", seed)], &text)
+    FuzzInput::with_settings("rml", "--", &[("seed", seed)], &text)
 }
 
-fn check(case: &Case) -> Result<(), String> {
+fn check(case: &FuzzInput) -> Result<(), String> {
     let (settings, _) = case.settings("--");
-    let mut r = Random(settings.get("seed").and_then(|s| s.parse().ok()).unwrap_or(1));
+    let mut r = Lcg(settings.get("seed").and_then(|s| s.parse().ok()).unwrap_or(1));
     let source = Source::text("program", case.as_text());
     let options = Options { precision: Precision::F64, ..Options::default() };
     let Ok(program) = rml::compile(&source, &options) else { return Ok(()) };
@@ -44,13 +44,13 @@ fn check(case: &Case) -> Result<(), String> {
     run(program.flat(), &inputs, true);
     let small = fixed_point(program.flat(), &inputs);
     let large = fixed_point(whole.flat(), &rearranged(program.flat(), whole.flat(), &inputs));
-    let fine = |t: &Trace| t.failures.is_empty() && t.error_cycles().is_empty();
+    let fine = |t: &FixedPoint| t.failures.is_empty() && t.error_cycles().is_empty();
     let seed = r.below(1000) as u64;
     check_passes(whole.flat(), &rearranged(program.flat(), whole.flat(), &inputs), true, seed)
         .map_err(|found| found.replacen(": ", "\n", 1))?;
     if fine(&small) && fine(&large) {
         operators::definitions(whole.flat(), &large)?;
-        let row = |flat: &Flat, trace: &Trace, k: usize| text(&trace.row(flat.outputs[k]));
+        let row = |flat: &Flat, trace: &FixedPoint, k: usize| text(&trace.row(flat.outputs[k]));
         for k in 0..program.outputs().len() {
             let (a, b) = (row(program.flat(), &small, k), row(whole.flat(), &large, k));
             if a != b {
@@ -61,12 +61,12 @@ fn check(case: &Case) -> Result<(), String> {
     verdict(&source, &options, program.flat(), &inputs)
 }
 
-fn fixed_point(flat: &Arc<Drawn>, inputs: &[Vec<Input>]) -> Trace {
+fn fixed_point(flat: &Arc<Drawn>, inputs: &[Vec<InputCell>]) -> FixedPoint {
     oracle::run(flat, inputs, &OracleOptions { closed: true, ..OracleOptions::default() })
 }
 
 /// The inputs of one form of a program, in the order of another form.
-fn rearranged(from: &Flat, to: &Flat, inputs: &[Vec<Input>]) -> Vec<Vec<Input>> {
+fn rearranged(from: &Flat, to: &Flat, inputs: &[Vec<InputCell>]) -> Vec<Vec<InputCell>> {
     let name = |flat: &Flat, v| flat.vars[v].name.clone();
     let at: Vec<_> = to
         .inputs
@@ -75,7 +75,7 @@ fn rearranged(from: &Flat, to: &Flat, inputs: &[Vec<Input>]) -> Vec<Vec<Input>> 
         .collect();
     inputs
         .iter()
-        .map(|row| at.iter().map(|at| at.map_or(Input::Absent, |at| row[at].clone())).collect())
+        .map(|row| at.iter().map(|at| at.map_or(InputCell::Absent, |at| row[at].clone())).collect())
         .collect()
 }
 
@@ -84,7 +84,7 @@ fn verdict(
     source: &Source,
     options: &Options,
     flat: &Arc<Drawn>,
-    inputs: &[Vec<Input>],
+    inputs: &[Vec<InputCell>],
 ) -> Result<(), String> {
     let analysis =
         rml::analyse(source, options).map_err(|e| format!("compiles, but is not analysed: {e}"))?;

@@ -1,11 +1,11 @@
 //! Lines of a stream: a refused line has no effect, and every answer is an object, one per cycle, in order.
 
 use rml::{End, InferOptions, Source, Stream};
-use rml_testkit::Random;
+use rml_testkit::Lcg;
 use serde_json::Value as Json;
 
 use super::{Target, bytes, nothing_smaller};
-use crate::{Case, Corpus};
+use crate::{Corpus, FuzzInput};
 
 pub(super) const TARGET: Target = Target {
     name: "streams",
@@ -27,10 +27,10 @@ const PROGRAMS: [&str; 7] = [
     "node infer(x: int [3], c: bool [2, 2]) -> (o) o = gather([1.0, 2.0, 4.0], x); ",
 ];
 
-fn generate(r: &mut Random, corpus: &Corpus) -> Case {
+fn generate(r: &mut Lcg, corpus: &Corpus) -> FuzzInput {
     let kept = corpus.of(TARGET.name);
     if !kept.is_empty() && r.chance(0.2) {
-        return Case::bytes("jsonl", bytes::damaged(&r.pick(kept).bytes, r));
+        return FuzzInput::bytes("jsonl", bytes::damaged(&r.pick(kept).bytes, r));
     }
     let program = r.below(PROGRAMS.len());
     let mut text = String::new();
@@ -43,18 +43,18 @@ fn generate(r: &mut Random, corpus: &Corpus) -> Case {
         };
         text += &(line + "\n");
     }
-    Case::with_settings("jsonl", "#", &[("program", program.to_string())], &text)
+    FuzzInput::with_settings("jsonl", "#", &[("program", program.to_string())], &text)
 }
 
 /// A line that the program accepts.
-fn line(program: usize, r: &mut Random) -> String {
-    let number = |r: &mut Random| match r.below(5) {
+fn line(program: usize, r: &mut Lcg) -> String {
+    let number = |r: &mut Lcg| match r.below(5) {
         0 => "9223372036854775807".to_owned(),
         1 => r.below(4).to_string(),
         2 => format!("-{}", r.below(4)),
         _ => format!("{:.2}", r.range(-3.0, 3.0)),
     };
-    let small = |r: &mut Random| (r.below(4) as i64).to_string();
+    let small = |r: &mut Lcg| (r.below(4) as i64).to_string();
     let c = r.chance(0.5);
     match program {
         2 => {
@@ -76,7 +76,7 @@ fn line(program: usize, r: &mut Random) -> String {
     }
 }
 
-fn check(case: &Case) -> Result<(), String> {
+fn check(case: &FuzzInput) -> Result<(), String> {
     let (settings, text) = case.settings("#");
     let program = settings.get("program").and_then(|p| p.parse::<usize>().ok()).and_then(|p| PROGRAMS.get(p));
     let Some(program) = program else { return Ok(()) };

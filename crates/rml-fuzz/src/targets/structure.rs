@@ -5,11 +5,11 @@ use std::sync::Arc;
 
 use rml::{Options, Precision, Source};
 use rml_ir::flat::Drawn;
-use rml_sim::{Input, Options as SimOptions, Simulator, Status};
-use rml_testkit::{Random, structured};
+use rml_sim::{InputCell, Options as SimOptions, Simulator, Status};
+use rml_testkit::{Lcg, structured};
 
 use super::{Target, cells, nothing_smaller};
-use crate::{Case, Corpus};
+use crate::{Corpus, FuzzInput};
 
 pub(super) const TARGET: Target = Target {
     name: "structure",
@@ -23,13 +23,13 @@ pub(super) const TARGET: Target = Target {
 /// The separator between the two programs of a case.
 const BETWEEN: &str = "\n-- the same without structure\n";
 
-fn generate(r: &mut Random, _: &Corpus) -> Case {
+fn generate(r: &mut Lcg, _: &Corpus) -> FuzzInput {
     let (structured, plain) = structured::programs(r);
     let seed = r.below(1_000_000).to_string();
-    Case::with_settings("rml", "--", &[("seed", seed)], &(structured + BETWEEN + &plain))
+    FuzzInput::with_settings("rml", "--", &[("seed", seed)], &(structured + BETWEEN + &plain))
 }
 
-fn check(case: &Case) -> Result<(), String> {
+fn check(case: &FuzzInput) -> Result<(), String> {
     let (settings, text) = case.settings("--");
     let Some((structured, plain)) = text.split_once(BETWEEN) else { return Ok(()) };
     let seed = settings.get("seed").and_then(|s| s.parse().ok()).unwrap_or(1);
@@ -38,7 +38,7 @@ fn check(case: &Case) -> Result<(), String> {
     let compiled = |text: &str| rml::compile(&Source::text("program", text), &options);
     let Ok(written) = compiled(plain) else { return Ok(()) };
     let made = compiled(structured).map_err(|e| format!("refused with structure: {e}"))?;
-    let mut r = Random(seed);
+    let mut r = Lcg(seed);
     let cycles = 1 + r.below(6);
     let inputs = cells::inputs(written.flat(), &mut r, cycles);
     match (outputs(written.flat(), &inputs), outputs(made.flat(), &inputs)) {
@@ -50,7 +50,7 @@ fn check(case: &Case) -> Result<(), String> {
 }
 
 /// The numbers of a run; `None` if it fails.
-fn outputs(flat: &Arc<Drawn>, inputs: &[Vec<Input>]) -> Option<Vec<Option<f64>>> {
+fn outputs(flat: &Arc<Drawn>, inputs: &[Vec<InputCell>]) -> Option<Vec<Option<f64>>> {
     let mut sim = Simulator::new(Arc::clone(flat), SimOptions::default());
     inputs.iter().try_for_each(|row| sim.feed(row)).and_then(|()| sim.finish(true)).ok()?;
     let rows = std::iter::from_fn(|| sim.next_output());

@@ -1,11 +1,11 @@
 //! Compares the results of the analysis of random flat programs with runs.
 
-use rml_testkit::Random;
+use rml_testkit::Lcg;
 use rml_testkit::flat::random;
 use rml_testkit::verdicts::{Judged, check_waits, judge, runs_well};
 
 use super::{Target, engines};
-use crate::{Case, Corpus};
+use crate::{Corpus, FuzzInput};
 
 pub(super) const TARGET: Target = Target {
     name: "verdicts",
@@ -18,7 +18,7 @@ pub(super) const TARGET: Target = Target {
 
 const CYCLES: usize = 14;
 
-fn generate(r: &mut Random, _: &Corpus) -> Case {
+fn generate(r: &mut Lcg, _: &Corpus) -> FuzzInput {
     let wild = r.chance(0.3);
     let size = if wild { 14 } else { 28 };
     let (flat, _) = random::program(&r.take(200), size, wild);
@@ -29,12 +29,12 @@ fn generate(r: &mut Random, _: &Corpus) -> Case {
     engines::case(&flat, &inputs, true)
 }
 
-fn check(case: &Case) -> Result<(), String> {
+fn check(case: &FuzzInput) -> Result<(), String> {
     let Some((flat, inputs, _)) = engines::read(case) else { return Ok(()) };
     if !inputs.is_empty() {
         check_waits(&flat, &inputs)?;
     }
-    let mut r = Random(inputs.len() as u64);
+    let mut r = Lcg(inputs.len() as u64);
     if judge(&flat, &mut r)? == Judged::Rejected(false) && runs_well(&flat, &mut r) {
         return Err(format!("rejected, but no run errs\n{}", rml_ir::flat::print(&flat)));
     }

@@ -4,11 +4,11 @@
 use std::path::Path;
 
 use rml::{ExportOptions, Mapping, Options, Source, TensorFile};
-use rml_testkit::Random;
+use rml_testkit::Lcg;
 use rml_testkit::damage::damaged;
 
 use super::{Target, bytes, nothing_smaller};
-use crate::{Case, Corpus, root};
+use crate::{Corpus, FuzzInput, root};
 
 pub(super) const TARGET: Target = Target {
     name: "weights",
@@ -43,10 +43,10 @@ fn read(path: &Path) -> String {
     std::fs::read_to_string(path).unwrap_or_else(|e| panic!("{}: {e}", path.display()))
 }
 
-fn generate(r: &mut Random, corpus: &Corpus) -> Case {
+fn generate(r: &mut Lcg, corpus: &Corpus) -> FuzzInput {
     let kept = corpus.of(TARGET.name);
     if !kept.is_empty() && r.chance(0.15) {
-        return Case::bytes("toml", bytes::damaged(&r.pick(kept).bytes, r));
+        return FuzzInput::bytes("toml", bytes::damaged(&r.pick(kept).bytes, r));
     }
     let (name, _) = *r.pick(NETWORKS);
     let own = mapping(name, r);
@@ -57,11 +57,11 @@ fn generate(r: &mut Random, corpus: &Corpus) -> Case {
     } else {
         String::from_utf8_lossy(&bytes::damaged(own.as_bytes(), r)).into_owned()
     };
-    Case::with_settings("toml", "#", &[("weights", name.to_owned())], &text)
+    FuzzInput::with_settings("toml", "#", &[("weights", name.to_owned())], &text)
 }
 
 /// The mapping of a network; in some cases, one of its layouts is defined in the mapping.
-fn mapping(name: &str, r: &mut Random) -> String {
+fn mapping(name: &str, r: &mut Lcg) -> String {
     let text = read(&folder().join(format!("{name}.toml")));
     let used: Vec<_> =
         rml::layouts().into_iter().filter(|l| text.contains(&format!("\"{}\"", l.name))).collect();
@@ -72,7 +72,7 @@ fn mapping(name: &str, r: &mut Random) -> String {
     format!("{}\n{}", layout.text, text).replace(&layout.name, "own.layout")
 }
 
-fn check(case: &Case) -> Result<(), String> {
+fn check(case: &FuzzInput) -> Result<(), String> {
     let (settings, text) = case.settings("#");
     let network = NETWORKS.iter().find(|(name, _)| settings.get("weights").is_some_and(|w| w == name));
     let Some((name, node)) = network else { return Ok(()) };

@@ -6,7 +6,7 @@ use rml_base::IndexVec;
 
 use super::{ConstId, ConstKind, Constant, Equation, Flat, Rhs, State, Var, Window, WindowData};
 use crate::normal::parse::{claim, init, input, no_span, var_data};
-use crate::text::{Cursor, Read};
+use crate::text::{Cursor, ReadResult};
 
 /// Reads what [`print`](super::print) writes; an error names line and expectation. The result need not
 /// verify.
@@ -36,7 +36,7 @@ pub fn parse(text: &str) -> Result<Flat, String> {
     Ok(flat)
 }
 
-fn line(c: &mut Cursor<'_>, flat: &mut Flat) -> Read<()> {
+fn line(c: &mut Cursor<'_>, flat: &mut Flat) -> ReadResult<()> {
     if c.eat("input") {
         flat.inputs.push(input(c)?);
     } else if c.eat("output") {
@@ -76,11 +76,11 @@ fn line(c: &mut Cursor<'_>, flat: &mut Flat) -> Read<()> {
     Ok(())
 }
 
-fn window(c: &mut Cursor<'_>) -> Read<Option<Window>> {
+fn window(c: &mut Cursor<'_>) -> ReadResult<Option<Window>> {
     if c.eat("in") { c.id("w").map(Some) } else { Ok(None) }
 }
 
-fn rhs(c: &mut Cursor<'_>) -> Read<Rhs> {
+fn rhs(c: &mut Cursor<'_>) -> ReadResult<Rhs> {
     let form = c.word("a primitive")?;
     Ok(match form {
         "const" => Rhs::Const(c.id("k")?),

@@ -3,8 +3,10 @@
 
 use rml_base::{FileId, IndexVec, Span};
 
-use super::{Callee, Claim, Equation, Formal, Init, Input, Module, Node, NodeId, Rhs, Rule, Var, VarData};
-use crate::text::{Cursor, Read};
+use super::{
+    Callee, ClockClaim, Equation, Formal, Init, Input, Module, Node, NodeId, Rhs, Rule, Var, VarData,
+};
+use crate::text::{Cursor, ReadResult};
 use crate::types::Precision;
 
 /// Reads what [`print`](super::print) writes; an error names line and expectation. The result need not
@@ -69,7 +71,7 @@ fn empty_node(name: std::sync::Arc<str>) -> Node {
     }
 }
 
-fn line(c: &mut Cursor<'_>, node: &mut Node, precision: Precision) -> Read<()> {
+fn line(c: &mut Cursor<'_>, node: &mut Node, precision: Precision) -> ReadResult<()> {
     if c.eat("formal") {
         let formal = if c.eat("static") {
             let name = c.string()?;
@@ -102,7 +104,7 @@ fn line(c: &mut Cursor<'_>, node: &mut Node, precision: Precision) -> Read<()> {
 }
 
 /// An input with its clock.
-pub(crate) fn input(c: &mut Cursor<'_>) -> Read<Input> {
+pub(crate) fn input(c: &mut Cursor<'_>) -> ReadResult<Input> {
     let var = c.id("v")?;
     let clock = if c.eat("when") {
         let flag = !c.eat("not");
@@ -114,15 +116,15 @@ pub(crate) fn input(c: &mut Cursor<'_>) -> Read<Input> {
 }
 
 /// A declared clock.
-pub(crate) fn claim(c: &mut Cursor<'_>) -> Read<Claim> {
+pub(crate) fn claim(c: &mut Cursor<'_>) -> ReadResult<ClockClaim> {
     let var = c.id("v")?;
     c.expect("when")?;
     let positive = !c.eat("not");
-    Ok(Claim { var, cond: c.id("v")?, positive, span: no_span(), call: None })
+    Ok(ClockClaim { var, cond: c.id("v")?, positive, span: no_span(), call: None })
 }
 
 /// A variable's type and name.
-pub(crate) fn var_data(c: &mut Cursor<'_>) -> Read<VarData> {
+pub(crate) fn var_data(c: &mut Cursor<'_>) -> ReadResult<VarData> {
     let (ty, name) = (c.ty()?, c.maybe_string()?);
     let asserts = if c.eat("asserts") { Some(c.string()?) } else { None };
     let mut cases = Vec::new();
@@ -136,20 +138,20 @@ pub(crate) fn var_data(c: &mut Cursor<'_>) -> Read<VarData> {
 }
 
 /// A delay's initialiser.
-pub(crate) fn init(c: &mut Cursor<'_>) -> Read<Init> {
+pub(crate) fn init(c: &mut Cursor<'_>) -> ReadResult<Init> {
     match c.maybe_id("k") {
         Some(k) => Ok(Init::Const(k)),
         None => c.id("v").map(Init::Stream),
     }
 }
 
-fn equation(c: &mut Cursor<'_>) -> Read<Equation> {
+fn equation(c: &mut Cursor<'_>) -> ReadResult<Equation> {
     let lhs = c.list_until("=", |c| c.id("v"))?;
     let rhs = rhs(c)?;
     Ok(Equation { lhs, rhs, span: no_span() })
 }
 
-fn rhs(c: &mut Cursor<'_>) -> Read<Rhs> {
+fn rhs(c: &mut Cursor<'_>) -> ReadResult<Rhs> {
     let form = c.word("a primitive")?;
     Ok(match form {
         "const" => Rhs::Const(c.id("k")?),
@@ -177,11 +179,11 @@ fn rhs(c: &mut Cursor<'_>) -> Read<Rhs> {
 }
 
 /// ` by r1`, or nothing for `diff_param`.
-fn rule(c: &mut Cursor<'_>) -> Read<Rule> {
+fn rule(c: &mut Cursor<'_>) -> ReadResult<Rule> {
     if c.eat("by") { c.id("r") } else { Ok(Rule::DEFAULT) }
 }
 
-fn call(c: &mut Cursor<'_>, is_diff: bool) -> Read<Rhs> {
+fn call(c: &mut Cursor<'_>, is_diff: bool) -> ReadResult<Rhs> {
     let node = c.id("n")?;
     let callee =
         if is_diff { Callee::Diff { node, order: c.parse("an order")? } } else { Callee::Node(node) };

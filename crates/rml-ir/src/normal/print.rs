@@ -24,7 +24,7 @@ use std::fmt::{self, Write};
 
 use rml_base::IndexVec;
 
-use super::{Callee, Claim, Equation, Formal, Init, Input, Module, Node, Rhs, Rule, Var, VarData};
+use super::{Callee, ClockClaim, Equation, Formal, Init, Input, Module, Node, Rhs, Rule, Var, VarData};
 use crate::text::{Commas, ConstantText, StaticsText};
 
 /// The module as text.
@@ -126,11 +126,11 @@ impl fmt::Display for InputText<'_> {
 }
 
 /// A claim: `v0 when v1`, `v0 when not v1`.
-pub(crate) struct ClaimText<'a>(pub(crate) &'a Claim);
+pub(crate) struct ClaimText<'a>(pub(crate) &'a ClockClaim);
 
 impl fmt::Display for ClaimText<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Claim { var, cond, positive, .. } = *self.0;
+        let ClockClaim { var, cond, positive, .. } = *self.0;
         InputText(&Input { var, clock: Some((cond, positive)) }).fmt(f)
     }
 }

@@ -34,7 +34,7 @@ pub use result::{MAX_ELEMENTS, TypeError, binary_takes, result_type, unary_takes
 pub use rml_kernels::{Binary, Unary};
 pub use samples::{conditioned, samples};
 pub use sliding::{Conv, ConvAxis, Pool, PoolAxis};
-pub use table::{Form, OpInfo, Topic, entries, info, names};
+pub use table::{Notation, OpInfo, Topic, entries, info, names};
 
 /// One entry of an index list, one for each axis of the operand, resolved against its size.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]

@@ -13,7 +13,7 @@ mod tensors;
 
 /// How a program writes it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Form {
+pub enum Notation {
     /// A call, `name(..)`.
     Function,
     /// Between its two operands.
@@ -83,7 +83,7 @@ pub struct OpInfo {
     /// The surface name (`matmul`, `+`).
     pub name: &'static str,
     /// How it is written.
-    pub form: Form,
+    pub form: Notation,
     /// Its section.
     pub topic: Topic,
     /// A call with named operands; optional ones in brackets.
@@ -115,7 +115,7 @@ pub fn info(name: &str) -> Option<&'static OpInfo> {
 
 /// All surface names of functions.
 pub fn names() -> impl Iterator<Item = &'static str> {
-    entries().filter(|entry| entry.form == Form::Function).map(|entry| entry.name)
+    entries().filter(|entry| entry.form == Notation::Function).map(|entry| entry.name)
 }
 
 /// All entries, topic by topic.
@@ -150,7 +150,7 @@ macro_rules! table {
     })+) => {
         pub(super) const TABLE: &[$crate::op::OpInfo] = &[$($($crate::op::OpInfo {
             name: $name,
-            form: $crate::op::Form::$form,
+            form: $crate::op::Notation::$form,
             topic: $crate::op::Topic::$topic,
             signature: $signature,
             meaning: $meaning,

@@ -10,7 +10,8 @@ use super::constant;
 use super::determined::{Determined, Failures};
 use crate::check::checked;
 use crate::flat::{
-    By, Claim, ClassId, ClockClasses, ConstId, ConstKind, Constant, Eq, Flat, Init, Rhs, Var, Window, verify,
+    By, ClassId, ClockClaim, ClockClasses, ConstId, ConstKind, Constant, Eq, Flat, Init, Rhs, Var, Window,
+    verify,
 };
 
 /// Keeps what the outputs, the updates of parameters and assertions depend on, and renumbers what is kept, in its
@@ -241,10 +242,9 @@ pub(super) fn restrict(flat: Flat, live: &[bool]) -> Flat {
     let (consts, mut const_table) = Renumbered::take(flat.consts, |k: ConstId| consts_used[k.index()]);
     let (windows, window_table) = Renumbered::take(flat.windows, |w: Window| windows_used[w.index()]);
     let (equations, equation_table) = Renumbered::take(flat.equations, |e: Eq| equation_lives[e.index()]);
-    let claims = flat
-        .claims
-        .into_iter()
-        .filter_map(|claim| Some(Claim { var: vars.get(claim.var)?, cond: vars.get(claim.cond)?, ..claim }));
+    let claims = flat.claims.into_iter().filter_map(|claim| {
+        Some(ClockClaim { var: vars.get(claim.var)?, cond: vars.get(claim.cond)?, ..claim })
+    });
     let random_keys = renumber_constants(&mut const_table, flat.random_keys, &consts);
     let mut result = Flat {
         claims: claims.collect(),

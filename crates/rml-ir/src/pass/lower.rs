@@ -15,7 +15,7 @@ pub enum Keep {
 
 /// A step of [`lower`].
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub enum Step {
+pub enum LowerStep {
     /// [`settle`].
     Settle,
     /// [`fold`]; [`fold_initial_values`] if all variables are kept.
@@ -33,11 +33,11 @@ pub fn lower(flat: Flat, keep: Keep) -> Flat {
 }
 
 /// As [`lower`]; `after` is shown the program after each step that is taken.
-pub fn lower_with(flat: Flat, keep: Keep, after: &mut dyn FnMut(Step, &Flat)) -> Flat {
+pub fn lower_with(flat: Flat, keep: Keep, after: &mut dyn FnMut(LowerStep, &Flat)) -> Flat {
     type Pass = fn(Flat) -> Flat;
-    let steps: &[(Step, Pass)] = match keep {
-        Keep::Needed => &[(Step::Settle, settle), (Step::Fold, fold), (Step::Cone, cone)],
-        Keep::All => &[(Step::Fold, fold_initial_values)],
+    let steps: &[(LowerStep, Pass)] = match keep {
+        Keep::Needed => &[(LowerStep::Settle, settle), (LowerStep::Fold, fold), (LowerStep::Cone, cone)],
+        Keep::All => &[(LowerStep::Fold, fold_initial_values)],
     };
     steps.iter().fold(flat, |flat, (step, pass)| {
         let flat = pass(flat);

@@ -39,7 +39,7 @@ pub use forget::{forget_inputs, forget_values};
 pub use inline::{
     UpdateInstance, Updates, WithGradients, inline, inline_held, inline_open, inline_with_gradients,
 };
-pub use lower::{Keep, Step, lower, lower_drawn, lower_with};
+pub use lower::{Keep, LowerStep, lower, lower_drawn, lower_with};
 pub use normalize::normalize;
 pub use settle::settle;
 pub use show_ends::show_ends;

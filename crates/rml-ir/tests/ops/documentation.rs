@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::path::Path;
 
-use rml_ir::op::{Form, OpInfo, Topic, entries, info, names, samples};
+use rml_ir::op::{Notation, OpInfo, Topic, entries, info, names, samples};
 
 const INTRODUCTION: &str = "# Operators
 
@@ -134,7 +134,7 @@ fn every_operator_that_a_program_can_write_has_an_entry() {
 fn names_are_unique_and_those_of_functions() {
     let all: BTreeSet<&str> = entries().map(|e| e.name).collect();
     assert_eq!(all.len(), entries().count());
-    assert!(names().all(|name| info(name).is_some_and(|e| e.form == Form::Function)));
+    assert!(names().all(|name| info(name).is_some_and(|e| e.form == Notation::Function)));
     assert!(
         names().all(|name| name.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'_'))
     );
@@ -147,7 +147,7 @@ fn names_are_unique_and_those_of_functions() {
 
 #[test]
 fn signatures_begin_with_the_name() {
-    for entry in entries().filter(|e| e.form == Form::Function) {
+    for entry in entries().filter(|e| e.form == Notation::Function) {
         let call = entry.signature.rsplit(" = ").next().unwrap_or_default();
         assert!(call.starts_with(&format!("{}(", entry.name)), "{}", entry.signature);
     }

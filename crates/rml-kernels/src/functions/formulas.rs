@@ -1,12 +1,12 @@
 //! The elementary functions, written once for both precisions and without branches, so that loops over them vectorise.
 //!
-//! Each is one sequence of IEEE operations with polynomials and constants of its precision ([`Number`]).
+//! Each is one sequence of IEEE operations with polynomials and constants of its precision ([`KernelNumber`]).
 
-use crate::real::Number;
+use crate::real::KernelNumber;
 
 /// `exp(x)` as `2^n (1 + p)`: `p`, and `n` in the low bits of the second number.
 #[inline(always)]
-fn reduced<T: Number>(x: T) -> (T, T) {
+fn reduced<T: KernelNumber>(x: T) -> (T, T) {
     let t = x.mul_add(T::LOG2_E, T::MAGIC);
     let n = t - T::MAGIC;
     let r = n.mul_add(-T::LN2_HI, x);
@@ -15,17 +15,17 @@ fn reduced<T: Number>(x: T) -> (T, T) {
 }
 
 #[inline(always)]
-fn at_most<T: Number>(x: T, bound: T) -> T {
+fn at_most<T: KernelNumber>(x: T, bound: T) -> T {
     if x > bound { bound } else { x }
 }
 
 #[inline(always)]
-fn at_least<T: Number>(x: T, bound: T) -> T {
+fn at_least<T: KernelNumber>(x: T, bound: T) -> T {
     if x < bound { bound } else { x }
 }
 
 #[inline(always)]
-pub(crate) fn exp<T: Number>(x: T) -> T {
+pub(crate) fn exp<T: KernelNumber>(x: T) -> T {
     let (p, t) = reduced(at_least(at_most(x, T::EXP_MAX), T::EXP_MIN));
     let (a, b) = T::powers_of_two(t);
     (p + T::ONE) * a * b
@@ -33,14 +33,14 @@ pub(crate) fn exp<T: Number>(x: T) -> T {
 
 /// `exp(x) - 1` for `x` in `0..=T::EXPM1_SMALL`.
 #[inline(always)]
-fn expm1_above<T: Number>(x: T) -> T {
+fn expm1_above<T: KernelNumber>(x: T) -> T {
     let (p, t) = reduced(x);
     let s = T::power_of_two(t);
     s.mul_add(p, s - T::ONE)
 }
 
 #[inline(always)]
-pub(crate) fn expm1<T: Number>(x: T) -> T {
+pub(crate) fn expm1<T: KernelNumber>(x: T) -> T {
     let (p, t) = reduced(at_least(at_most(x, T::EXP_MAX), T::EXPM1_MIN));
     // Half of it, so that the largest results do not overflow on the way.
     let s = T::power_of_two(t - T::ONE);
@@ -49,14 +49,14 @@ pub(crate) fn expm1<T: Number>(x: T) -> T {
 }
 
 #[inline(always)]
-pub(crate) fn tanh<T: Number>(x: T) -> T {
+pub(crate) fn tanh<T: KernelNumber>(x: T) -> T {
     let y = at_most(x.abs(), T::TANH_ONE);
     let e = expm1_above(y + y);
     (e / (e + T::TWO)).with_sign_of(x)
 }
 
 #[inline(always)]
-pub(crate) fn sigmoid<T: Number>(x: T) -> T {
+pub(crate) fn sigmoid<T: KernelNumber>(x: T) -> T {
     let e = exp(-x.abs());
     let above = if x < T::ZERO { e } else { T::ONE };
     above / (e + T::ONE)
@@ -64,7 +64,7 @@ pub(crate) fn sigmoid<T: Number>(x: T) -> T {
 
 /// `log(1 + f) + k log 2` for `1 + f` between the square roots of 1/2 and 2.
 #[inline(always)]
-fn log_of<T: Number>(f: T, k: T) -> T {
+fn log_of<T: KernelNumber>(f: T, k: T) -> T {
     let s = f / (f + T::TWO);
     let z = s * s;
     let half = T::HALF * f * f;
@@ -75,7 +75,7 @@ fn log_of<T: Number>(f: T, k: T) -> T {
 }
 
 #[inline(always)]
-pub(crate) fn log<T: Number>(x: T) -> T {
+pub(crate) fn log<T: KernelNumber>(x: T) -> T {
     let small = x < T::SMALLEST_NORMAL;
     let (m, k) = (if small { x * T::RAISE } else { x }).split();
     let y = log_of(m - T::ONE, if small { k - T::RAISED } else { k });
@@ -85,7 +85,7 @@ pub(crate) fn log<T: Number>(x: T) -> T {
 }
 
 #[inline(always)]
-pub(crate) fn log1p<T: Number>(x: T) -> T {
+pub(crate) fn log1p<T: KernelNumber>(x: T) -> T {
     let u = x + T::ONE;
     let (m, k) = u.split();
     // (1 + x) / 2^k - 1, rounded once.
@@ -99,13 +99,13 @@ pub(crate) fn log1p<T: Number>(x: T) -> T {
 }
 
 #[inline(always)]
-pub(crate) fn softplus<T: Number>(x: T) -> T {
+pub(crate) fn softplus<T: KernelNumber>(x: T) -> T {
     at_least(x, T::ZERO) + log1p(exp(-x.abs()))
 }
 
 /// `exp(-a^2 / 2)` and `exp(-a^2)`: the square is taken exactly. `scale` is -1/2 or -1.
 #[inline(always)]
-fn exp_of_square<T: Number>(a: T, scale: T) -> T {
+fn exp_of_square<T: KernelNumber>(a: T, scale: T) -> T {
     let hi = a * a;
     let lo = a.mul_add(a, -hi);
     let e = exp(hi * scale);
@@ -114,13 +114,13 @@ fn exp_of_square<T: Number>(a: T, scale: T) -> T {
 
 /// `erfc(z) exp(z^2)` for `z >= 0`.
 #[inline(always)]
-fn erfcx<T: Number>(z: T) -> T {
+fn erfcx<T: KernelNumber>(z: T) -> T {
     let t = (z - T::ERFC_CENTRE) / (z + T::ERFC_CENTRE);
     T::erfc_scaled(t) / z.mul_add(T::TWO, T::ONE)
 }
 
 #[inline(always)]
-pub(crate) fn erf<T: Number>(x: T) -> T {
+pub(crate) fn erf<T: KernelNumber>(x: T) -> T {
     let z = at_most(x.abs(), T::ERFC_MAX);
     let near = z.mul_add(T::erf_rest(z * z), z);
     let far = T::ONE - exp_of_square(z, -T::ONE) * erfcx(z);
@@ -128,7 +128,7 @@ pub(crate) fn erf<T: Number>(x: T) -> T {
 }
 
 #[inline(always)]
-pub(crate) fn gelu<T: Number>(x: T) -> T {
+pub(crate) fn gelu<T: KernelNumber>(x: T) -> T {
     let a = at_most(x.abs(), T::GELU_MAX);
     // erfc(a / sqrt 2)
     let tail = exp_of_square(a, -T::HALF) * erfcx(a * T::SQRT_HALF);
@@ -140,7 +140,7 @@ pub(crate) fn gelu<T: Number>(x: T) -> T {
 
 /// `x - n pi/2` for the nearest `n`, which stands in the low bits of the second number.
 #[inline(always)]
-fn quadrant<T: Number>(x: T) -> (T, T) {
+fn quadrant<T: KernelNumber>(x: T) -> (T, T) {
     let t = x.mul_add(T::TWO_OVER_PI, T::MAGIC);
     let n = t - T::MAGIC;
     let r = n.mul_add(-T::HALF_PI[0], x);
@@ -149,7 +149,7 @@ fn quadrant<T: Number>(x: T) -> (T, T) {
 }
 
 #[inline(always)]
-fn sine_at<T: Number>(r: T, t: T) -> T {
+fn sine_at<T: KernelNumber>(r: T, t: T) -> T {
     let z = r * r;
     let sin = (r * z).mul_add(T::sin_rest(z), r);
     let half = T::HALF * z;
@@ -161,7 +161,7 @@ fn sine_at<T: Number>(r: T, t: T) -> T {
 
 /// `sin(x)` for `|x| <= T::FAR`.
 #[inline(always)]
-pub(crate) fn sin<T: Number>(x: T) -> T {
+pub(crate) fn sin<T: KernelNumber>(x: T) -> T {
     let (r, t) = quadrant(x);
     let y = sine_at(r, t);
     if x == T::ZERO { x } else { y }
@@ -169,23 +169,23 @@ pub(crate) fn sin<T: Number>(x: T) -> T {
 
 /// `cos(x)` for `|x| <= T::FAR`.
 #[inline(always)]
-pub(crate) fn cos<T: Number>(x: T) -> T {
+pub(crate) fn cos<T: KernelNumber>(x: T) -> T {
     let (r, t) = quadrant(x);
     sine_at(r, t + T::ONE)
 }
 
 #[inline(always)]
-pub(crate) fn relu<T: Number>(x: T) -> T {
+pub(crate) fn relu<T: KernelNumber>(x: T) -> T {
     x.positive_part()
 }
 
 #[inline(always)]
-pub(crate) fn flush<T: Number>(x: T) -> T {
+pub(crate) fn flush<T: KernelNumber>(x: T) -> T {
     if x.abs() < T::NEGLIGIBLE { T::ZERO } else { x }
 }
 
 #[inline(always)]
-pub(crate) fn sign<T: Number>(x: T) -> T {
+pub(crate) fn sign<T: KernelNumber>(x: T) -> T {
     let y = if x > T::ZERO { T::ONE } else { -T::ONE };
     let y = if x == T::ZERO { T::ZERO } else { y };
     if x.is_nan() { x } else { y }
@@ -193,19 +193,19 @@ pub(crate) fn sign<T: Number>(x: T) -> T {
 
 /// The smaller one; NaN wins.
 #[inline(always)]
-pub(crate) fn least<T: Number>(a: T, b: T) -> T {
+pub(crate) fn least<T: KernelNumber>(a: T, b: T) -> T {
     if a <= b || a.is_nan() { a } else { b }
 }
 
 /// The larger one; NaN wins.
 #[inline(always)]
-pub(crate) fn greatest<T: Number>(a: T, b: T) -> T {
+pub(crate) fn greatest<T: KernelNumber>(a: T, b: T) -> T {
     if a >= b || a.is_nan() { a } else { b }
 }
 
 /// `log(exp(a) + exp(b))`. Equal operands, infinite ones too, have no distance.
 #[inline(always)]
-pub(crate) fn logaddexp<T: Number>(a: T, b: T) -> T {
+pub(crate) fn logaddexp<T: KernelNumber>(a: T, b: T) -> T {
     let distance = if a == b { T::ZERO } else { (a - b).abs() };
     greatest(a, b) + log1p(exp(-distance))
 }

@@ -11,7 +11,7 @@ pub(crate) use pairs::binary_on;
 use std::marker::PhantomData;
 
 use crate::isa::{Isa, Task};
-use crate::real::Number;
+use crate::real::KernelNumber;
 
 /// Elements that are computed together; the rest of a slice is padded to as many.
 const BLOCK: usize = 16;
@@ -34,7 +34,7 @@ trait Function<T> {
 }
 
 #[inline(always)]
-fn block<T: Number, F: Function<T>>(x: &[T; BLOCK], out: &mut [T; BLOCK]) {
+fn block<T: KernelNumber, F: Function<T>>(x: &[T; BLOCK], out: &mut [T; BLOCK]) {
     // By index, since iterators over two slices are not always inlined into a task.
     let mut y = [T::ZERO; BLOCK];
     for j in 0..BLOCK {
@@ -63,7 +63,7 @@ struct Each<'a, T, F> {
     f: PhantomData<F>,
 }
 
-impl<T: Number, F: Function<T>> Task for Each<'_, T, F> {
+impl<T: KernelNumber, F: Function<T>> Task for Each<'_, T, F> {
     type Output = ();
     #[inline(always)]
     fn run(self) {
@@ -98,7 +98,7 @@ struct One<T, F> {
     f: PhantomData<F>,
 }
 
-impl<T: Number, F: Function<T>> Task for One<T, F> {
+impl<T: KernelNumber, F: Function<T>> Task for One<T, F> {
     type Output = T;
     #[inline(always)]
     fn run(self) -> T {
@@ -108,14 +108,14 @@ impl<T: Number, F: Function<T>> Task for One<T, F> {
 
 /// `1 / (1 + exp(-x))`, element by element, compiled with the task that it is inlined into.
 #[inline(always)]
-pub(crate) fn sigmoid_within<T: Number>(x: &[T], out: &mut [T]) {
+pub(crate) fn sigmoid_within<T: KernelNumber>(x: &[T], out: &mut [T]) {
     assert_eq!(x.len(), out.len(), "as many results as operands");
     Each::<T, points::Sigmoid> { x, out, f: PhantomData }.run();
 }
 
 /// The hyperbolic tangent, element by element, compiled with the task that it is inlined into.
 #[inline(always)]
-pub(crate) fn tanh_within<T: Number>(x: &[T], out: &mut [T]) {
+pub(crate) fn tanh_within<T: KernelNumber>(x: &[T], out: &mut [T]) {
     assert_eq!(x.len(), out.len(), "as many results as operands");
     Each::<T, points::Tanh> { x, out, f: PhantomData }.run();
 }
@@ -145,7 +145,7 @@ macro_rules! unary {
             $(pub(super) struct $name;)*
         }
 
-        $(impl<T: Number> Function<T> for points::$name {
+        $(impl<T: KernelNumber> Function<T> for points::$name {
             const LIGHT: bool = $light;
             #[inline(always)]
             fn apply($x: T) -> T {
@@ -162,14 +162,14 @@ macro_rules! unary {
             })?
         })*
 
-        pub(crate) fn unary_on<T: Number>(isa: Isa, f: Unary, x: &[T], out: &mut [T]) {
+        pub(crate) fn unary_on<T: KernelNumber>(isa: Isa, f: Unary, x: &[T], out: &mut [T]) {
             assert_eq!(x.len(), out.len(), "as many results as operands");
             match f {
                 $(Unary::$name => isa.run(Each::<T, points::$name> { x, out, f: PhantomData }),)*
             }
         }
 
-        pub(crate) fn unary_one_on<T: Number>(isa: Isa, f: Unary, x: T) -> T {
+        pub(crate) fn unary_one_on<T: KernelNumber>(isa: Isa, f: Unary, x: T) -> T {
             // Wider vectors do nothing for one number.
             let isa = isa.narrow();
             match f {

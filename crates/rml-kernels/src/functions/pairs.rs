@@ -4,14 +4,14 @@ use std::marker::PhantomData;
 
 use super::{Binary, formulas};
 use crate::isa::{Isa, Task};
-use crate::real::Number;
+use crate::real::KernelNumber;
 
 trait Function<T> {
     fn apply(a: T, b: T) -> T;
 }
 
 /// A number with the functions that each precision computes by itself.
-pub(crate) trait Power: Number {
+pub(crate) trait Power: KernelNumber {
     fn pow(self, y: Self) -> Self;
     /// The angle of the point with the ordinate `self` and the abscissa `x`.
     fn atan2(self, x: Self) -> Self;
@@ -102,7 +102,7 @@ struct Zip<'a, T, F> {
 }
 
 #[inline(always)]
-fn zip<T: Number, F: Function<T>>(a: &[T], b: &[T], out: &mut [T]) {
+fn zip<T: KernelNumber, F: Function<T>>(a: &[T], b: &[T], out: &mut [T]) {
     for (out, (a, b)) in out.iter_mut().zip(a.iter().zip(b)) {
         *out = F::apply(*a, *b);
     }

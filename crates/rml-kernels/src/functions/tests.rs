@@ -2,10 +2,10 @@
 
 use super::{Binary, Unary, binary_on, unary_on, unary_one_on};
 use crate::isa::Isa;
-use crate::real::Number;
+use crate::real::KernelNumber;
 
 /// The function in double precision, from `libm`; what is negligible is so for `T`.
-fn exact<T: Number + Into<f64>>(f: Unary, x: f64) -> f64 {
+fn exact<T: KernelNumber + Into<f64>>(f: Unary, x: f64) -> f64 {
     match f {
         Unary::Neg => -x,
         Unary::Abs => x.abs(),

@@ -2,7 +2,7 @@
 
 use super::{Matrix, MatrixMut};
 use crate::isa::Task;
-use crate::real::Number;
+use crate::real::KernelNumber;
 
 /// `out[i] = rows[i] . vector`.
 pub(super) struct Dots<'a, T> {
@@ -19,7 +19,7 @@ pub(super) struct Dots<'a, T> {
 /// Chains that run at the same time.
 const CHAINS: usize = 8;
 
-impl<'a, T: Number> Dots<'a, T> {
+impl<'a, T: KernelNumber> Dots<'a, T> {
     /// A row times a transposed matrix.
     pub(super) fn row(
         left: Matrix<'a, T>,
@@ -44,7 +44,7 @@ impl<'a, T: Number> Dots<'a, T> {
 
 /// Elements of a vector that are `step` apart, the chains of some rows.
 #[inline(always)]
-fn chains<T: Number, const N: usize>(rows: [&[T]; N], vector: &[T], step: usize, sums: &mut [T; N]) {
+fn chains<T: KernelNumber, const N: usize>(rows: [&[T]; N], vector: &[T], step: usize, sums: &mut [T; N]) {
     if step == 1 {
         let rows = rows.map(|row| &row[..vector.len()]);
         for (k, x) in vector.iter().enumerate() {
@@ -61,7 +61,7 @@ fn chains<T: Number, const N: usize>(rows: [&[T]; N], vector: &[T], step: usize,
     }
 }
 
-impl<T: Number> Task for Dots<'_, T> {
+impl<T: KernelNumber> Task for Dots<'_, T> {
     type Output = ();
     #[inline(always)]
     fn run(self) {

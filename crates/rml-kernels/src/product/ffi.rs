@@ -12,7 +12,7 @@ use super::packed::{PANEL, pack, panel};
 
 use super::{Product, Right};
 use crate::isa::{Isa, Task};
-use crate::real::Number;
+use crate::real::KernelNumber;
 use crate::vector::Vector;
 
 /// The inner dimension is taken in pieces of that many steps.
@@ -47,7 +47,7 @@ struct Block<T> {
 /// The machine has the instruction set of `V`; pointers are valid for `M` rows, `width` columns and `depth` steps,
 /// where `(N - 1) LANES < width <= N LANES`.
 #[inline(always)]
-unsafe fn kernel<T: Number, V: Vector<T>, const M: usize, const N: usize, const PART: bool>(
+unsafe fn kernel<T: KernelNumber, V: Vector<T>, const M: usize, const N: usize, const PART: bool>(
     block: &Block<T>,
 ) {
     // SAFETY: all pointers stay within what the caller promises: row i < M, vector j < N, of the last vector only the
@@ -100,7 +100,7 @@ struct Call<'b, T, V, const M: usize, const N: usize, const PART: bool> {
     vector: PhantomData<V>,
 }
 
-impl<T: Number, V: Vector<T>, const M: usize, const N: usize, const PART: bool> Task
+impl<T: KernelNumber, V: Vector<T>, const M: usize, const N: usize, const PART: bool> Task
     for Call<'_, T, V, M, N, PART>
 {
     type Output = ();
@@ -117,7 +117,7 @@ impl<T: Number, V: Vector<T>, const M: usize, const N: usize, const PART: bool> 
 /// # Safety
 /// As for [`kernel`], with `rows` for `M`, at most `V::ROWS`; the machine has `isa`, which is that of `V`.
 #[inline(always)]
-unsafe fn rows_of<T: Number, V: Vector<T>, const N: usize, const PART: bool>(
+unsafe fn rows_of<T: KernelNumber, V: Vector<T>, const N: usize, const PART: bool>(
     isa: Isa,
     rows: usize,
     block: &Block<T>,
@@ -140,7 +140,7 @@ unsafe fn rows_of<T: Number, V: Vector<T>, const N: usize, const PART: bool>(
 /// # Safety
 /// As for [`rows_of`].
 #[inline(always)]
-unsafe fn strip<T: Number, V: Vector<T>>(isa: Isa, rows: usize, block: &mut Block<T>) {
+unsafe fn strip<T: KernelNumber, V: Vector<T>>(isa: Isa, rows: usize, block: &mut Block<T>) {
     let mut left = block.width;
     while left > 0 {
         let vectors = if V::MASKS { left.div_ceil(V::LANES) } else { (left / V::LANES).max(1) };
@@ -182,7 +182,7 @@ struct Blocked<'p, 'a, T, V> {
     vector: PhantomData<V>,
 }
 
-impl<T: Number, V: Vector<T>> Task for Blocked<'_, '_, T, V> {
+impl<T: KernelNumber, V: Vector<T>> Task for Blocked<'_, '_, T, V> {
     type Output = ();
     #[inline(always)]
     fn run(self) {
@@ -294,7 +294,7 @@ fn pieces(depth: usize, back: usize) -> impl Iterator<Item = Steps> {
 }
 
 /// Computes a product; no dimension is 0.
-pub(super) fn multiply<T: Number>(isa: Isa, product: &mut Product<'_, T>) {
+pub(super) fn multiply<T: KernelNumber>(isa: Isa, product: &mut Product<'_, T>) {
     match product.right {
         Right::Matrix(b) if b.is_transposed() || product.out.rows() >= MANY_ROWS => packing(isa, product),
         _ => blocked(isa, product, None),
@@ -303,11 +303,11 @@ pub(super) fn multiply<T: Number>(isa: Isa, product: &mut Product<'_, T>) {
 
 /// A function of its own, since one with a frame as large as a piece touches all of its pages whenever it is called.
 #[inline(never)]
-fn packing<T: Number>(isa: Isa, product: &mut Product<'_, T>) {
+fn packing<T: KernelNumber>(isa: Isa, product: &mut Product<'_, T>) {
     blocked(isa, product, Some(&mut Piece(MaybeUninit::uninit())));
 }
 
-fn blocked<T: Number>(isa: Isa, product: &mut Product<'_, T>, room: Option<&mut Piece>) {
+fn blocked<T: KernelNumber>(isa: Isa, product: &mut Product<'_, T>, room: Option<&mut Piece>) {
     match isa {
         #[cfg(target_arch = "x86_64")]
         Isa::Avx512 => isa.run(Blocked::<T, T::Avx512> { isa, product, room, vector: PhantomData }),

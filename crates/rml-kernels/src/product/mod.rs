@@ -24,7 +24,7 @@ pub(crate) use row::ffi::row as row_on;
 pub(crate) use zeros::add_on as add_zeros_on;
 
 use crate::isa::Isa;
-use crate::real::Number;
+use crate::real::KernelNumber;
 
 /// The right operand of a product.
 #[derive(Clone, Copy, Debug)]
@@ -55,7 +55,7 @@ pub(crate) fn has_runs<T>(left: &Matrix<'_, T>, right: &Matrix<'_, T>) -> bool {
     left.is_transposed() && !right.is_transposed()
 }
 
-pub(crate) fn multiply_on<T: Number>(isa: Isa, mut product: Product<'_, T>) {
+pub(crate) fn multiply_on<T: KernelNumber>(isa: Isa, mut product: Product<'_, T>) {
     let Product { left, right, add, out, back } = &mut product;
     if out.rows() == 0 || out.columns() == 0 {
         return;
@@ -95,7 +95,7 @@ pub(crate) fn multiply_on<T: Number>(isa: Isa, mut product: Product<'_, T>) {
 const NARROW: usize = 16;
 
 /// A product whose runs of steps go from the last one to the first one.
-fn backward<T: Number>(isa: Isa, mut product: Product<'_, T>) {
+fn backward<T: KernelNumber>(isa: Isa, mut product: Product<'_, T>) {
     let Product { left, right: Right::Matrix(right), add, out, back } = &mut product else {
         unreachable!("what is packed is taken in its order")
     };
@@ -119,7 +119,7 @@ const ROWS: usize = 64;
 
 /// A product with few columns, of a left operand whose columns are contiguous, computed as its transpose: there rows
 /// are long. A multiplication gives the same bits either way round.
-fn sideways<T: Number>(
+fn sideways<T: KernelNumber>(
     isa: Isa,
     left: Matrix<'_, T>,
     right: Matrix<'_, T>,

@@ -2,13 +2,13 @@
 
 use super::{Matrix, MatrixMut, Packed, Product, Right, multiply_on};
 use crate::isa::Isa;
-use crate::real::Number;
+use crate::real::KernelNumber;
 
-fn run<T: Number>(left: Matrix<'_, T>, right: Right<'_, T>, add: bool, out: MatrixMut<'_, T>) {
+fn run<T: KernelNumber>(left: Matrix<'_, T>, right: Right<'_, T>, add: bool, out: MatrixMut<'_, T>) {
     multiply_on(Isa::best(), Product { left, right, add, out, back: 0 });
 }
 
-fn product<T: Number>(left: Matrix<'_, T>, right: Matrix<'_, T>, add: bool, out: MatrixMut<'_, T>) {
+fn product<T: KernelNumber>(left: Matrix<'_, T>, right: Matrix<'_, T>, add: bool, out: MatrixMut<'_, T>) {
     super::fits((right.rows(), right.columns()), &left, &out);
     run(left, Right::Matrix(right), add, out);
 }

@@ -2,7 +2,7 @@
 
 use super::{Matrix, MatrixMut, Right, row_on};
 use crate::isa::{Isa, Task};
-use crate::real::Number;
+use crate::real::KernelNumber;
 
 /// Columns that are taken at a time.
 const COLUMNS: usize = 64;
@@ -11,7 +11,12 @@ const COLUMNS: usize = 64;
 ///
 /// The chain of an element adds zeros to it. That is to add their sum, which is the same for all rows and so is
 /// computed once. The sum counts where the element is -0, or the right operand is not finite.
-pub(crate) fn add_on<T: Number>(isa: Isa, zeros: &[T], right: Matrix<'_, T>, out: &mut MatrixMut<'_, T>) {
+pub(crate) fn add_on<T: KernelNumber>(
+    isa: Isa,
+    zeros: &[T],
+    right: Matrix<'_, T>,
+    out: &mut MatrixMut<'_, T>,
+) {
     let left = Matrix::new(1, zeros.len(), zeros);
     for from in (0..right.columns()).step_by(COLUMNS) {
         let n = COLUMNS.min(right.columns() - from);
@@ -31,7 +36,7 @@ struct AddToRows<'s, 'o, 'a, T> {
     out: &'o mut MatrixMut<'a, T>,
 }
 
-impl<T: Number> Task for AddToRows<'_, '_, '_, T> {
+impl<T: KernelNumber> Task for AddToRows<'_, '_, '_, T> {
     type Output = ();
     #[inline(always)]
     fn run(self) {

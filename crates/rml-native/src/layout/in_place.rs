@@ -2,7 +2,9 @@
 //! nothing is copied at the end.
 
 use rml_base::IndexVec;
-use rml_nest::{Access, Ends, Home, Node, Order, Positions, Program, Slot, Stage, Tick, Write, dense};
+use rml_nest::{
+    Access, Ends, Home, NestNode, NestProgram, NestStage, Order, Positions, Slot, Tick, Write, dense,
+};
 
 use rml_nest::rooms::{filled_when, is_added, last_reads, same, write_reads};
 
@@ -10,7 +12,7 @@ use super::Room;
 
 /// For each slot: the register whose memory it uses, if it does. All reads of the register come before the slot is
 /// filled, and from then on no operator may fail.
-pub(super) fn taken(program: &Program, rooms: &IndexVec<Slot, Room>) -> IndexVec<Slot, Option<Slot>> {
+pub(super) fn taken(program: &NestProgram, rooms: &IndexVec<Slot, Room>) -> IndexVec<Slot, Option<Slot>> {
     let mut taken = IndexVec::filled(None, program.slots.len());
     for write in &program.commits {
         let others = program.commits.iter().filter(|other| other.register == write.register).count();
@@ -32,15 +34,15 @@ pub(super) fn taken(program: &Program, rooms: &IndexVec<Slot, Room>) -> IndexVec
 
 /// Whether a node writes a register from a slot at every tick that fills the slot, and reads the register only before
 /// that.
-fn is_kept(program: &Program, node: &Node, slot: Slot, write: &Write) -> bool {
+fn is_kept(program: &NestProgram, node: &NestNode, slot: Slot, write: &Write) -> bool {
     let register = write.register;
-    let fills = |stage: &&Stage| stage.fills().any(|own| own == slot);
+    let fills = |stage: &&NestStage| stage.fills().any(|own| own == slot);
     let count = node.writes.iter().filter(|other| other.register == register).count();
     let filled = node.stages.iter().filter(fills).fold(Positions::NONE, |at, stage| at.or(stage.at));
     let when = filled_when(node, slot);
     let others = node.writes.iter().filter(|other| other.register != register);
     let is_read = |access: &Access| access.slot == register;
-    let is_first = |(s, stage): (usize, &Stage)| {
+    let is_first = |(s, stage): (usize, &NestStage)| {
         let reads = stage.reads().iter().any(|(_, access)| is_read(access));
         let last = node.stages.iter().rposition(|stage| fills(&stage));
         let fillers = node.stages.iter().position(|stage| fills(&stage));
@@ -59,7 +61,7 @@ fn is_kept(program: &Program, node: &Node, slot: Slot, write: &Write) -> bool {
 }
 
 /// The slot whose value is committed unchanged in every window; none if there is no such slot.
-fn only_source(program: &Program, write: &Write) -> Option<Slot> {
+fn only_source(program: &NestProgram, write: &Write) -> Option<Slot> {
     let is_certain = write.when.is_empty() && write.unless.is_empty();
     // Each window has a first tick and a last one.
     let happens = [Positions::STARTS, Positions::ENDS].iter().any(|edge| edge.is_within(write.at));
@@ -67,7 +69,7 @@ fn only_source(program: &Program, write: &Write) -> Option<Slot> {
 }
 
 /// The slot whose whole value is written to a register, without a change of order.
-fn whole(program: &Program, write: &Write) -> Option<Slot> {
+fn whole(program: &NestProgram, write: &Write) -> Option<Slot> {
     let [variant] = &write.value[..] else { return None };
     let Access { slot, tick, offset, strides } = &variant.access;
     let shape = &program.slots[write.register].ty.shape;
@@ -77,8 +79,8 @@ fn whole(program: &Program, write: &Write) -> Option<Slot> {
 }
 
 /// Whether a slot may use the memory of a register.
-fn is_free(program: &Program, slot: Slot, register: Slot) -> bool {
-    let fills = |stage: &Stage| stage.fills().any(|own| own == slot);
+fn is_free(program: &NestProgram, slot: Slot, register: Slot) -> bool {
+    let fills = |stage: &NestStage| stage.fills().any(|own| own == slot);
     let mut nodes = program.nodes.iter().enumerate().filter(|(_, node)| node.stages.iter().any(fills));
     let (Some((k, node)), None) = (nodes.next(), nodes.next()) else { return false };
     let fails = program.nodes[k..].iter().flat_map(|node| &node.stages).any(|stage| stage.may_fail);
@@ -86,7 +88,7 @@ fn is_free(program: &Program, slot: Slot, register: Slot) -> bool {
     let is_read = |access: &Access| access.slot == register;
     let written = || program.nodes.iter().flat_map(|node| &node.writes).chain(&program.commits);
     let late = program.nodes[k + 1..].iter().flat_map(|node| &node.stages);
-    let mut late = late.flat_map(Stage::reads).map(|(_, access)| access);
+    let mut late = late.flat_map(NestStage::reads).map(|(_, access)| access);
     !fails
         && !is_searched
         && program.ahead == 0
@@ -97,13 +99,13 @@ fn is_free(program: &Program, slot: Slot, register: Slot) -> bool {
 }
 
 /// Whether the node that fills a slot reads the register before it fills the slot for the first time.
-fn is_read_first(node: &Node, slot: Slot, register: Slot) -> bool {
+fn is_read_first(node: &NestNode, slot: Slot, register: Slot) -> bool {
     let begin = if node.order == Order::Backward { Positions::ENDS } else { Positions::STARTS };
-    let fills = |stage: &Stage| stage.fills().any(|own| own == slot);
+    let fills = |stage: &NestStage| stage.fills().any(|own| own == slot);
     let Some(filler) = node.stages.iter().position(fills) else { return false };
     // Only the first tick may read the register: later ones would read the new value, and stages over all ticks run in
     // blocks.
-    let reads = |stage: &Stage| stage.reads().into_iter().filter(|(_, access)| access.slot == register);
+    let reads = |stage: &NestStage| stage.reads().into_iter().filter(|(_, access)| access.slot == register);
     node.stages.iter().enumerate().all(|(s, stage)| {
         let mut reads = reads(stage).peekable();
         reads.peek().is_none()

@@ -6,7 +6,7 @@ mod slides;
 use rml_base::{EntityId, IndexVec};
 use rml_ir::{DType, Value};
 use rml_nest::rooms::{self, Uses};
-use rml_nest::{Contraction, Home, Order, Program, Slot, Stage, Work};
+use rml_nest::{Contraction, Home, NestProgram, NestStage, Order, Slot, Work};
 
 pub(crate) use slides::{InSlide, Sliding, slid};
 
@@ -69,7 +69,7 @@ impl Layout {
     /// The layout for `threads` threads of a program in which these registers slide. `starts` gives the constants that
     /// registers hold while they are not set.
     pub(crate) fn new(
-        program: &Program,
+        program: &NestProgram,
         slides: Vec<Sliding>,
         starts: &[Option<Value>],
         threads: usize,
@@ -200,7 +200,7 @@ impl Layout {
 /// The largest matrix of a product that all ticks share, as a factor or as the sum: the number of rows that each tick
 /// contributes, and the number of elements of the matrix.
 fn matrix(
-    stage: &Stage,
+    stage: &NestStage,
     rooms: &IndexVec<Slot, Room>,
     widths: &IndexVec<Slot, usize>,
 ) -> Option<(usize, usize)> {

@@ -5,7 +5,7 @@
 //! window by window, and is copied back where the room ends.
 
 use rml_base::EntityId;
-use rml_nest::{Ends, Program, Slide, Slot, Tick};
+use rml_nest::{Ends, NestProgram, Slide, Slot, Tick};
 use rml_plan::Plan;
 
 use super::{ALIGNED, Layout, Places, Room, kind};
@@ -50,7 +50,7 @@ impl Sliding {
 /// The registers that slide in a program, which then has no stages that only move what is left of them, and no commits
 /// of them. Of each, a tick reads a part: what reads all of it is quicker where the values of ticks are one after the
 /// other.
-pub(crate) fn slid(program: &mut Program, plan: &Plan) -> Vec<Sliding> {
+pub(crate) fn slid(program: &mut NestProgram, plan: &Plan) -> Vec<Sliding> {
     let registers: Vec<Slot> = program.registers().collect();
     let parts: Vec<Slot> = plan
         .slides()

@@ -7,7 +7,9 @@ use std::ops::Range;
 use rml_base::EntityId;
 use rml_c::Scalars;
 use rml_ir::{DType, Position, Precision};
-use rml_nest::{Access, Def, Dim, Guard, Nest, Node, Order, Program, Slot, Stage, Test, Tick, Val, Work};
+use rml_nest::{
+    Access, Def, Dim, Guard, Nest, NestNode, NestProgram, NestStage, Order, Slot, Test, Tick, Val, Work,
+};
 
 use crate::layout::{Layout, Room};
 use crate::parts::{Phase, Shared};
@@ -51,8 +53,8 @@ num (*math_sin)(num), (*math_cos)(num), (*math_pow)(num, num), (*math_atan2)(num
 ";
 
 /// The stages that are calls, by node and stage: C calls them by their numbers here.
-pub(crate) fn calls(program: &Program) -> Vec<(usize, usize)> {
-    let of = |(k, node): (usize, &'_ Node)| {
+pub(crate) fn calls(program: &NestProgram) -> Vec<(usize, usize)> {
+    let of = |(k, node): (usize, &'_ NestNode)| {
         let calls = node.stages.iter().enumerate().filter(|(_, stage)| matches!(stage.work, Work::Call(_)));
         calls.map(move |(s, _)| (k, s)).collect::<Vec<_>>()
     };
@@ -74,7 +76,7 @@ fn var_type(dtype: DType) -> &'static str {
 }
 
 /// A program as C, with its work divided as `shared` says.
-pub(crate) fn print(program: &Program, layout: &Layout, shared: &Shared) -> String {
+pub(crate) fn print(program: &NestProgram, layout: &Layout, shared: &Shared) -> String {
     let scalars = Scalars::new(program.precision);
     let mut printer = Printer {
         program,
@@ -112,7 +114,7 @@ pub(crate) fn print(program: &Program, layout: &Layout, shared: &Shared) -> Stri
 }
 
 struct Printer<'a> {
-    program: &'a Program,
+    program: &'a NestProgram,
     layout: &'a Layout,
     shared: &'a Shared,
     /// The dimension that is divided among threads.
@@ -130,7 +132,7 @@ struct Printer<'a> {
 }
 
 impl Printer<'_> {
-    fn node(&mut self, k: usize, node: &Node) {
+    fn node(&mut self, k: usize, node: &NestNode) {
         self.turned = turned::Turned::of(node);
         let mut text = String::new();
         if node.order == Order::Over {
@@ -159,7 +161,7 @@ impl Printer<'_> {
     }
 
     /// Some stages of a node over all ticks.
-    fn stages(&mut self, (k, node): (usize, &Node), some: Range<usize>) -> String {
+    fn stages(&mut self, (k, node): (usize, &NestNode), some: Range<usize>) -> String {
         let mut text = String::new();
         for s in some {
             let texts = Position::ALL.map(|p| self.stage((k, s), &node.stages[s], p));
@@ -169,7 +171,7 @@ impl Printer<'_> {
     }
 
     /// A phase of a node as a function: its stages at all ticks, or at the only one; the last phase writes registers.
-    fn phase(&mut self, number: usize, (k, node): (usize, &Node), phase: &Phase) {
+    fn phase(&mut self, number: usize, (k, node): (usize, &NestNode), phase: &Phase) {
         self.turned = turned::Turned::of(node);
         let some = phase.stages.clone();
         let (begin, text) = if node.order == Order::Over {
@@ -191,7 +193,7 @@ impl Printer<'_> {
     }
 
     /// The text of a node at a tick of this position, from stage `first` on.
-    fn tick(&mut self, k: usize, node: &Node, first: usize, p: Position) -> String {
+    fn tick(&mut self, k: usize, node: &NestNode, first: usize, p: Position) -> String {
         let mut text = String::new();
         for (s, stage) in node.stages.iter().enumerate().skip(first) {
             text += &self.stage((k, s), stage, p).unwrap_or_default();
@@ -200,7 +202,7 @@ impl Printer<'_> {
     }
 
     /// A function that runs ticks of a node; it begins by computing the addresses that it uses.
-    fn function(&mut self, head: &str, node: &Node, text: &str) {
+    fn function(&mut self, head: &str, node: &NestNode, text: &str) {
         let mut used: Vec<Slot> = Vec::new();
         for stage in &node.stages {
             used.extend(stage.reads().iter().map(|(_, access)| access.slot));
@@ -231,9 +233,9 @@ impl Printer<'_> {
     }
 
     /// The calls of a sum over ticks, in the order of the ticks. Consecutive ticks are one call.
-    fn sum(&self, k: usize, node: &Node) -> String {
+    fn sum(&self, k: usize, node: &NestNode) -> String {
         let at = |p: Position| -> Vec<usize> {
-            let is_call = |stage: &Stage| matches!(stage.work, Work::Call(_)) && stage.at.contains(p);
+            let is_call = |stage: &NestStage| matches!(stage.work, Work::Call(_)) && stage.at.contains(p);
             let stages = node.stages.iter().enumerate().filter(|(_, stage)| is_call(stage));
             stages.filter_map(|(s, _)| self.calls.iter().position(|known| *known == (k, s))).collect()
         };
@@ -263,7 +265,7 @@ impl Printer<'_> {
     }
 
     /// A stage at all ticks of a block.
-    fn over(&self, id: (usize, usize), stage: &Stage, texts: &[Option<String>; 4]) -> String {
+    fn over(&self, id: (usize, usize), stage: &NestStage, texts: &[Option<String>; 4]) -> String {
         let mut text = String::new();
         // A call tests its conditions itself, and computes many ticks at once if it can.
         let is_call = matches!(stage.work, Work::Call(_));
@@ -320,7 +322,7 @@ impl Printer<'_> {
     }
 
     /// A stage at a tick of this position; none if it does not run there.
-    fn stage(&mut self, id: (usize, usize), stage: &Stage, p: Position) -> Option<String> {
+    fn stage(&mut self, id: (usize, usize), stage: &NestStage, p: Position) -> Option<String> {
         if !stage.at.contains(p) {
             return None;
         }
@@ -349,7 +351,7 @@ impl Printer<'_> {
 
     /// At how many of the last ticks of a window a stage does not run, because its slots are filled less far ahead than
     /// the program looks.
-    fn short(&self, stage: &Stage) -> u32 {
+    fn short(&self, stage: &NestStage) -> u32 {
         let ahead = stage.fills().map(|slot| self.program.slots[slot].ahead()).max().unwrap_or(0);
         self.program.ahead.saturating_sub(ahead)
     }
@@ -389,7 +391,7 @@ impl Printer<'_> {
     }
 
     /// The writes of a tick: they see which registers were set before it.
-    fn writes(&mut self, node: &Node, p: Position) -> String {
+    fn writes(&mut self, node: &NestNode, p: Position) -> String {
         let tests = node.writes.iter().flat_map(|write| &write.value).flat_map(|variant| &variant.any);
         let tested = tests.filter_map(|test| match test {
             Test::IsSet(register) => Some(self.number(*register)),
@@ -414,7 +416,7 @@ impl Printer<'_> {
     }
 
     /// If ticks ahead write registers of a node, saves these registers after the last finished tick.
-    fn keeps(&self, k: usize, node: &Node) -> String {
+    fn keeps(&self, k: usize, node: &NestNode) -> String {
         if self.program.ahead == 0 || node.writes.is_empty() {
             return String::new();
         }
@@ -455,7 +457,7 @@ impl Printer<'_> {
 
 /// Whether a loop only adds up the results of calls, which read slots of other nodes; then its accumulator stays in
 /// place.
-fn is_sum(node: &Node, layout: &Layout) -> bool {
+fn is_sum(node: &NestNode, layout: &Layout) -> bool {
     let fills = |slot: Slot| node.stages.iter().any(|stage| stage.fills().any(|own| own == slot));
     node.writes.is_empty()
         && node.stages.iter().all(|stage| match &stage.work {

@@ -5,9 +5,9 @@ use std::fmt::Write;
 
 use rml_base::{EntityId, IndexVec};
 use rml_c::Scalars;
-use rml_c::loops::{Base, Dialect, Elements, Form, Loops, Place};
+use rml_c::loops::{Base, CDialect, LoadElements, LoopForm, Loops, Place};
 use rml_ir::{DType, Data, Position, Positions, Value};
-use rml_nest::{Access, Def, Fold, Home, Nest, Slot, Source, Val, Variant};
+use rml_nest::{Access, Def, Fold, Home, Nest, Slot, Val, Variant, Variants};
 
 use super::{Printer, c_type, folds, var_type};
 
@@ -17,7 +17,7 @@ const STACK: usize = 16 << 10;
 /// The dialect of loops of this executor: with vectors, and with large arrays outside of the stack.
 struct Native<'a>(&'a Scalars);
 
-impl Dialect for Native<'_> {
+impl CDialect for Native<'_> {
     fn scalars(&self) -> &Scalars {
         self.0
     }
@@ -59,7 +59,7 @@ fn param(at: usize) -> Base {
 
 impl Printer<'_> {
     /// The variants of a load that may apply at a position.
-    pub(super) fn variants(source: &Source, p: Position) -> Vec<Variant> {
+    pub(super) fn variants(source: &Variants, p: Position) -> Vec<Variant> {
         let mut variants = Vec::new();
         for variant in source.iter().filter(|variant| variant.at.contains(p)) {
             variants.push(Variant { at: Positions::ALL, ..variant.clone() });
@@ -114,7 +114,7 @@ impl Printer<'_> {
         let stores: Vec<Option<Base>> = nest.stores.iter().map(store).collect();
         let types = rml_nest::dtypes(self.program, &nest).expect("N5: values have types");
         let rows = self.parted.map(|dim| nest.dims[dim]);
-        let form = Form::new(nest, types, self.parted);
+        let form = LoopForm::new(nest, types, self.parted);
         let loops = Loops::new(&form, &places, &stores, &mut Native(self.scalars), 1).print();
         let (mut list, mut addresses) = (params.declared(), params.addresses());
         if let Some(n) = rows {
@@ -149,10 +149,10 @@ impl Printer<'_> {
             let (Def::Load(source) | Def::Take { source, .. }) = def else { continue };
             let dtype = self.layout.dtype(source[0].access.slot);
             let own = turned.get(&Val::from_index(val));
-            let address = |at| Elements::At(param(at));
+            let address = |at| LoadElements::At(param(at));
             let place = match self.literal(source) {
                 _ if own.is_some() => address(params.add(own.cloned().unwrap_or_default(), dtype)),
-                Some(text) => Elements::Same(text),
+                Some(text) => LoadElements::Same(text),
                 None if source.len() == 1 => address(params.add(self.address(&source[0].access), dtype)),
                 None => {
                     let at = params.add(self.choice(source), dtype);
@@ -175,7 +175,7 @@ impl Printer<'_> {
     }
 
     /// The address of the first variant that applies.
-    pub(super) fn choice(&self, source: &Source) -> String {
+    pub(super) fn choice(&self, source: &Variants) -> String {
         let (last, others) = source.split_last().expect("a source has a variant");
         let at = |variant: &Variant| format!("{} + {}", self.address(&variant.access), variant.access.offset);
         let mut text = at(last);
@@ -186,7 +186,7 @@ impl Printer<'_> {
     }
 
     /// The literal of all elements if they are equal.
-    fn literal(&self, source: &Source) -> Option<String> {
+    fn literal(&self, source: &Variants) -> Option<String> {
         let [variant] = &source[..] else { return None };
         let Home::Const(value) = &self.program.slots[variant.access.slot].home else { return None };
         uniform(value)
@@ -232,7 +232,7 @@ impl Params {
 }
 
 /// Whether the variants of a load differ only in their start addresses.
-fn alike(source: &Source) -> bool {
+fn alike(source: &Variants) -> bool {
     source.iter().all(|variant| variant.access.strides == source[0].access.strides)
 }
 

@@ -1,6 +1,6 @@
 //! Registers that slide: where their values are at a tick.
 
-use rml_nest::{Slot, Stage, Tick};
+use rml_nest::{NestStage, Slot, Tick};
 
 use super::Printer;
 use crate::layout::InSlide;
@@ -34,7 +34,7 @@ impl Printer<'_> {
     }
 
     /// Moves the registers that a stage is the first to fill, if conditions decide whether they move.
-    pub(super) fn moves(&self, stage: &Stage) -> String {
+    pub(super) fn moves(&self, stage: &NestStage) -> String {
         let opened = self.layout.slides.iter().enumerate();
         let opened = opened.filter(|(_, own)| own.is_guarded() && own.slide.opens(self.program, stage));
         let one = |(i, own): (usize, &crate::layout::Sliding)| {

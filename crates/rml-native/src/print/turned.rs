@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 
 use rml_c::loops::{turn, turnable};
-use rml_nest::{Access, Home, Nest, Node, Order, Program, Slot, Tick, Val};
+use rml_nest::{Access, Home, Nest, NestNode, NestProgram, Order, Slot, Tick, Val};
 
 use super::Printer;
 
@@ -24,7 +24,7 @@ pub(super) struct Turned {
 
 impl Turned {
     /// No matrices yet, for a node.
-    pub(super) fn of(node: &Node) -> Turned {
+    pub(super) fn of(node: &NestNode) -> Turned {
         let changing = || {
             let filled = node.stages.iter().flat_map(|stage| stage.fills());
             filled.chain(node.writes.iter().map(|write| write.register)).collect()
@@ -33,7 +33,7 @@ impl Turned {
     }
 
     /// Whether elements are the same at all ticks of the node.
-    fn keeps(&self, program: &Program, access: &Access) -> bool {
+    fn keeps(&self, program: &NestProgram, access: &Access) -> bool {
         let is_one = match program.slots[access.slot].home {
             Home::Const(_) | Home::Register { .. } => true,
             Home::Input | Home::Tick { .. } => matches!(access.tick, Tick::First | Tick::Last),

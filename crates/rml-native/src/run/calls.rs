@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use rml_ir::op::{Around, Convolution, Number, Op, Reduction, eval};
 use rml_ir::{DType, Precision, Shape};
-use rml_nest::{Call, Guard, Home, Order, Program, Slot, Tick};
+use rml_nest::{Call, Guard, Home, NestProgram, Order, Slot, Tick};
 
 use super::view::{At, Slots, View, append_strided, put, strided};
 use crate::Module;
@@ -48,7 +48,7 @@ pub(crate) struct Ready {
 }
 
 impl Ready {
-    pub(crate) fn new(program: &Program, call: &Call, when: &[Guard], order: Order) -> Ready {
+    pub(crate) fn new(program: &NestProgram, call: &Call, when: &[Guard], order: Order) -> Ready {
         let operands: Vec<View> = call.operands.iter().map(|o| View::new(program, o)).collect();
         let ty = &program.slots[call.out].ty;
         let shape = |i: usize| Shape::new(&operands[i].dims);
@@ -355,7 +355,7 @@ pub(super) fn piece<'a, N>(
 }
 
 /// Whether a slot does not change while nodes run.
-pub(super) fn is_kept(program: &Program, slot: Slot) -> bool {
+pub(super) fn is_kept(program: &NestProgram, slot: Slot) -> bool {
     match program.slots[slot].home {
         Home::Const(_) => true,
         Home::Register { .. } => {

@@ -9,7 +9,7 @@ use rml_base::{Diagnostic, EntityId};
 use rml_executor::{Fault, Running, TooLong};
 use rml_ir::op::Number;
 use rml_ir::{DType, Data, Position, Shape, Value};
-use rml_nest::{Home, Kind, Program, Slot, Write};
+use rml_nest::{Home, Lifetime, NestProgram, Slot, Write};
 
 use crate::Module;
 use crate::ffi::{Lent, Memory};
@@ -98,7 +98,7 @@ fn put_start<N: Number>(module: &Module, memory: Lent<'_, N>, register: usize) {
 }
 
 /// Whether the value of a write, or a condition of it, is read from a register.
-fn reads_register(program: &Program, write: &Write) -> bool {
+fn reads_register(program: &NestProgram, write: &Write) -> bool {
     let guards = write.when.iter().map(|guard| guard.cond.slot);
     let sources = rml_nest::accesses(&write.value).into_iter().map(|(_, access)| access.slot);
     guards
@@ -172,7 +172,7 @@ impl<N: Number> Machine<N> {
     fn begin(&mut self) {
         let module = Arc::clone(&self.module);
         for (register, slot) in module.registers.iter().enumerate() {
-            if let Home::Register { kind: Kind::Local, .. } = module.program.slots[*slot].home {
+            if let Home::Register { kind: Lifetime::Local, .. } = module.program.slots[*slot].home {
                 put_start(&module, self.memory.lent(), register);
             }
         }

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use rml_backend_cpu::pool::Pool;
+use rml_backend_cpu::pool::ThreadPool;
 use rml_ir::op::Number;
 
 use super::calls::{Runner, State, Versions};
@@ -22,7 +22,7 @@ struct Seat<N: Number> {
 #[derive(Debug)]
 pub(super) struct Threads<N: Number> {
     seats: Vec<Seat<N>>,
-    pool: Option<Pool>,
+    pool: Option<ThreadPool>,
     /// How many ticks the last window had, and whether threads share it.
     is_awake: (usize, bool),
 }
@@ -133,7 +133,7 @@ impl<N: Number> Threads<N> {
             let is_worth = self.seats.len() > 1 && module.shared.is_worth(ticks);
             let in_turn = module.shared.in_turn();
             if is_worth && !in_turn && self.pool.is_none() {
-                self.pool = Pool::new(self.seats.len()).ok();
+                self.pool = ThreadPool::new(self.seats.len()).ok();
             }
             self.is_awake = (ticks, is_worth && (in_turn || self.pool.is_some()));
         }

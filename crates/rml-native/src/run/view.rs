@@ -3,7 +3,7 @@
 use rml_base::EntityId;
 use rml_ir::op::Number;
 use rml_ir::{DType, Data, Position, Shape, Value};
-use rml_nest::{Access, Guard, Operand, Program, Slot, Source, Test, Tick, dense};
+use rml_nest::{Access, Guard, NestProgram, Operand, Slot, Test, Tick, Variants, dense};
 
 use crate::ffi::Lent;
 use crate::layout::{InSlide, Layout, Room};
@@ -12,14 +12,14 @@ use crate::layout::{InSlide, Layout, Room};
 #[derive(Clone, Debug)]
 pub(super) struct View {
     pub(super) dims: Vec<usize>,
-    pub(super) source: Source,
+    pub(super) source: Variants,
     pub(super) dtype: DType,
     /// Whether all variants are row by row.
     pub(super) is_dense: bool,
 }
 
 impl View {
-    pub(super) fn new(program: &Program, operand: &Operand) -> View {
+    pub(super) fn new(program: &NestProgram, operand: &Operand) -> View {
         let slot = operand.source[0].access.slot;
         let dtype = program.slots[slot].ty.dtype;
         let view =
@@ -119,7 +119,7 @@ impl Slots<'_> {
     }
 
     /// The access of the first variant that applies.
-    pub(super) fn chosen<'s, N>(&self, memory: Lent<'_, N>, source: &'s Source, at: At) -> &'s Access {
+    pub(super) fn chosen<'s, N>(&self, memory: Lent<'_, N>, source: &'s Variants, at: At) -> &'s Access {
         let p = at.position();
         let passes = |test: &Test| match test {
             Test::Is(guard) => self.truth(memory, &guard.cond, at) == guard.value,
@@ -137,7 +137,7 @@ impl Slots<'_> {
     pub(super) fn find<'s, N>(
         &self,
         memory: Lent<'_, N>,
-        source: &'s Source,
+        source: &'s Variants,
         at: At,
     ) -> (usize, &'s [isize]) {
         let access = self.chosen(memory, source, at);

@@ -10,8 +10,8 @@ use rml_ir::Precision;
 use rml_native::Native;
 use rml_plan::{Ends, Plan, Region};
 use rml_schedule::{Fed, proved};
-use rml_testkit::Random;
-use rml_testkit::conformance::{Vector, files, program};
+use rml_testkit::Lcg;
+use rml_testkit::conformance::{ConformanceVector, files, program};
 
 mod windows;
 
@@ -39,7 +39,7 @@ struct Coverage {
 
 impl Coverage {
     /// Compares a compiled plan with the reference, if it is compiled. Plans of rare kinds are counted separately.
-    fn compare(&mut self, name: &str, plan: Plan, r: &mut Random) {
+    fn compare(&mut self, name: &str, plan: Plan, r: &mut Lcg) {
         let is_by = |region: &Region| matches!(region, Region::Loop { by, .. } if !by.is_empty());
         let by = plan.regions.iter().any(is_by);
         let finds = matches!(plan.ends, Ends::Found { .. });
@@ -81,7 +81,7 @@ fn operators_are_equal() {
     for precision in [Precision::F32, Precision::F64] {
         for (i, samples) in rml_ir::op::samples().chunks(12).enumerate() {
             let plan = rml_testkit::samples::operators(samples, precision);
-            coverage.compare(&format!("operators {i} in {precision:?}"), plan, &mut Random(3));
+            coverage.compare(&format!("operators {i} in {precision:?}"), plan, &mut Lcg(3));
         }
     }
     assert!(coverage.windows >= 100, "{coverage:?}");
@@ -104,7 +104,7 @@ fn examples_are_equal() {
             let Ok(program) = rml::compile(&Source::file(&file), &options) else { continue };
             let Ok(proved) = proved(program.flat(), Fed::Windows) else { continue };
             let name = format!("{} {node}", file.file_stem().unwrap().to_string_lossy());
-            coverage.compare(&name, proved.plan, &mut Random(7));
+            coverage.compare(&name, proved.plan, &mut Lcg(7));
         }
     }
     assert!(coverage.programs >= 40 && coverage.found_ticks >= 50 && coverage.shared >= 15, "{coverage:?}");
@@ -115,10 +115,10 @@ fn vectors_are_equal() {
     let mut coverage = Coverage::default();
     for part in ["vectors", "more", "random"] {
         for file in files(&root().join("tests/conformance").join(part)).unwrap() {
-            let vector = Vector::parse(&std::fs::read_to_string(&file).unwrap()).unwrap();
+            let vector = ConformanceVector::parse(&std::fs::read_to_string(&file).unwrap()).unwrap();
             let Ok((flat, _)) = program(&vector) else { continue };
             let Ok(proved) = proved(&flat, Fed::Blocks) else { continue };
-            coverage.compare(&file.to_string_lossy(), proved.plan, &mut Random(5));
+            coverage.compare(&file.to_string_lossy(), proved.plan, &mut Lcg(5));
         }
     }
     assert!(coverage.programs >= 40, "{coverage:?}");
@@ -128,10 +128,10 @@ fn vectors_are_equal() {
 fn random_programs_are_equal() {
     let mut coverage = Coverage::default();
     for seed in 0..10 * most() as u64 {
-        let (flat, _) = rml_testkit::flat::random::program(&Random(seed).take(220), 24, false);
+        let (flat, _) = rml_testkit::flat::random::program(&Lcg(seed).take(220), 24, false);
         let fed = if seed % 2 == 0 { Fed::Windows } else { Fed::Blocks };
         let Ok(proved) = proved(&flat, fed) else { continue };
-        coverage.compare(&format!("random program {seed}"), proved.plan, &mut Random(seed));
+        coverage.compare(&format!("random program {seed}"), proved.plan, &mut Lcg(seed));
     }
     let kinds = [coverage.found, coverage.ahead, coverage.by];
     assert!(kinds.iter().all(|kind| *kind >= 1), "{coverage:?}");
@@ -162,7 +162,7 @@ fn sums_at_positions_are_equal() {
         let plan = rml_plan::parse(&AT_POSITIONS.replace('N', rows)).unwrap();
         assert_eq!(rml_plan::verify(&plan), Ok(()));
         for seed in 0..5 {
-            coverage.compare("sums at positions", plan.clone(), &mut Random(seed));
+            coverage.compare("sums at positions", plan.clone(), &mut Lcg(seed));
         }
     }
     assert!(coverage.failed >= 5 && coverage.windows >= coverage.failed + 20, "{coverage:?}");

@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use rml_executor::{Executor, Fault, Next, Reference, Running, Wish};
+use rml_executor::{Executor, Fault, Next, PrepareOptions, Reference, Running};
 use rml_ir::{DType, Data, Precision, Type, Value};
 use rml_plan::{Ends, Plan};
-use rml_testkit::Random;
+use rml_testkit::Lcg;
 
 /// The lengths of windows, in turn.
 const LENGTHS: [usize; 6] = [2, 1, 7, 3, 1, 2];
@@ -27,10 +27,10 @@ pub(crate) struct Ran {
 pub(crate) fn run(
     (executor, threads): (&dyn Executor, usize),
     plan: &Arc<Plan>,
-    r: &mut Random,
+    r: &mut Lcg,
 ) -> Result<Ran, String> {
     let start = |executor: &dyn Executor| {
-        let prepared = executor.prepare(plan, &Wish { threads }).map_err(|refused| refused.why)?;
+        let prepared = executor.prepare(plan, &PrepareOptions { threads }).map_err(|refused| refused.why)?;
         prepared.start(None).map_err(|short| short.to_string())
     };
     let (mut reference, mut own) = (start(&Reference)?, start(executor)?);
@@ -126,7 +126,7 @@ fn bits(data: &Data) -> Vec<u64> {
 }
 
 /// Random inputs whose last tick ends the window, if inputs determine its end.
-fn columns(plan: &Plan, ticks: usize, r: &mut Random) -> Vec<Data> {
+fn columns(plan: &Plan, ticks: usize, r: &mut Lcg) -> Vec<Data> {
     let large = r.chance(0.3);
     let mut all: Vec<Data> =
         plan.inputs.iter().map(|(_, ty)| rows(ty, ticks, plan.precision, large, r)).collect();
@@ -140,7 +140,7 @@ fn columns(plan: &Plan, ticks: usize, r: &mut Random) -> Vec<Data> {
 }
 
 /// Random numbers with zeros of both signs, and sometimes NaN or infinities.
-fn rows(ty: &Type, ticks: usize, precision: Precision, large: bool, r: &mut Random) -> Data {
+fn rows(ty: &Type, ticks: usize, precision: Precision, large: bool, r: &mut Lcg) -> Data {
     const SPECIAL: [f64; 6] = [0.0, -0.0, f64::INFINITY, f64::NEG_INFINITY, f64::NAN, 1e-40];
     let n = ty.shape.len() * ticks;
     match ty.dtype {
@@ -151,7 +151,7 @@ fn rows(ty: &Type, ticks: usize, precision: Precision, large: bool, r: &mut Rand
         DType::Int => Data::Int((0..n).map(|_| r.below(4) as i64).collect()),
         DType::Num => {
             let special = r.chance(0.1);
-            let number = |r: &mut Random| if special { *r.pick(&SPECIAL) } else { r.range(-2.0, 2.0) };
+            let number = |r: &mut Lcg| if special { *r.pick(&SPECIAL) } else { r.range(-2.0, 2.0) };
             let all = Data::F64((0..n).map(|_| number(r)).collect());
             Value::new(rml_ir::Shape::new(&[n]), all).to_precision(precision).to_data()
         }

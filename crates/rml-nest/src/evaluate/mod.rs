@@ -8,8 +8,8 @@ use rml_ir::Value;
 use rml_ir::op::EvalError;
 
 use crate::{
-    Access, Ends, Guard, Home, Kind, Node, Order, Position, Program, Slot, Source, Stage, Test, Tick,
-    Variant, Write,
+    Access, Ends, Guard, Home, Lifetime, NestNode, NestProgram, NestStage, Order, Position, Slot, Test, Tick,
+    Variant, Variants, Write,
 };
 
 mod domain;
@@ -38,7 +38,7 @@ pub enum Fault {
 }
 
 /// A cell for each tick: a value, or absence.
-pub type Column = Vec<Option<Value>>;
+pub type Cells = Vec<Option<Value>>;
 
 /// The elements of a value, each of them a scalar.
 type Elements = Vec<Value>;
@@ -46,7 +46,7 @@ type Elements = Vec<Value>;
 /// A program that runs, window after window.
 #[derive(Debug)]
 pub struct Machine {
-    program: Arc<Program>,
+    program: Arc<NestProgram>,
     /// The values of constants and registers.
     kept: IndexVec<Slot, Option<Elements>>,
     registers: Vec<Slot>,
@@ -54,7 +54,7 @@ pub struct Machine {
 
 impl Machine {
     /// Starts a program in its initial state.
-    pub fn new(program: Arc<Program>) -> Self {
+    pub fn new(program: Arc<NestProgram>) -> Self {
         let held = |data: &crate::SlotData| match &data.home {
             Home::Const(value) => Some(elements(value)),
             Home::Input | Home::Register { .. } | Home::Tick { .. } => None,
@@ -80,7 +80,7 @@ impl Machine {
     ///
     /// # Errors
     /// The first fault.
-    pub fn length(&self, cycles: usize, inputs: &[Column]) -> Result<Option<usize>, Fault> {
+    pub fn length(&self, cycles: usize, inputs: &[Cells]) -> Result<Option<usize>, Fault> {
         let numbers = Numbers(self.program.precision);
         let mut window = self.begin(&numbers, cycles, inputs);
         match (&self.program.ends, self.program.nodes.first()) {
@@ -109,7 +109,7 @@ impl Machine {
         }
     }
 
-    fn begin<'a>(&'a self, numbers: &'a Numbers, ticks: usize, inputs: &[Column]) -> Window<'a, Numbers> {
+    fn begin<'a>(&'a self, numbers: &'a Numbers, ticks: usize, inputs: &[Cells]) -> Window<'a, Numbers> {
         let cell = |cell: &Option<Value>| cell.as_ref().map_or_else(Vec::new, elements);
         let inputs = inputs.iter().map(|column| column.iter().map(cell).collect()).collect();
         Window::new(&self.program, numbers, ticks, inputs, self.kept.clone())
@@ -120,7 +120,7 @@ impl Machine {
     ///
     /// # Errors
     /// The first fault. Then no register has changed.
-    pub fn window(&mut self, ticks: usize, inputs: &[Column]) -> Result<(Vec<Column>, usize), Fault> {
+    pub fn window(&mut self, ticks: usize, inputs: &[Cells]) -> Result<(Vec<Cells>, usize), Fault> {
         let numbers = Numbers(self.program.precision);
         let ran = self.begin(&numbers, ticks, inputs).finish()?;
         let outputs = self.program.outputs.iter().zip(&ran.outputs).map(|(output, column)| {
@@ -149,7 +149,7 @@ pub(crate) struct Ran<E> {
 
 /// A window that runs, of numbers or of terms.
 pub(crate) struct Window<'a, D: Domain> {
-    program: &'a Program,
+    program: &'a NestProgram,
     domain: &'a D,
     ticks: usize,
     /// How many of these are done; the others are ahead.
@@ -171,7 +171,7 @@ type Written<E> = (Slot, Option<Vec<E>>);
 impl<'a, D: Domain> Window<'a, D> {
     /// A window before its first stage, with the elements of inputs at each tick, of constants and of registers.
     pub(crate) fn new(
-        program: &'a Program,
+        program: &'a NestProgram,
         domain: &'a D,
         ticks: usize,
         inputs: Vec<Vec<Vec<D::Element>>>,
@@ -187,7 +187,7 @@ impl<'a, D: Domain> Window<'a, D> {
                     cells[slot] = column.map(|cell| cell.into_iter().map(Some).collect()).collect();
                 }
                 Home::Tick { .. } => cells[slot] = vec![Vec::new(); ticks + 1],
-                Home::Register { kind: Kind::Local, .. } => kept[slot] = None,
+                Home::Register { kind: Lifetime::Local, .. } => kept[slot] = None,
                 Home::Register { .. } | Home::Const(_) => {}
             }
         }
@@ -256,7 +256,7 @@ impl<'a, D: Domain> Window<'a, D> {
         }
     }
 
-    fn node(&mut self, node: &Node) -> Result<(), Fault> {
+    fn node(&mut self, node: &NestNode) -> Result<(), Fault> {
         if node.order == Order::Over {
             return node
                 .stages
@@ -276,7 +276,7 @@ impl<'a, D: Domain> Window<'a, D> {
     }
 
     /// The ticks in the order of a loop: the first one of each sequence, then the second one of each, and so on.
-    fn order(&self, node: &Node) -> Result<Vec<usize>, Fault> {
+    fn order(&self, node: &NestNode) -> Result<Vec<usize>, Fault> {
         let (mut order, mut start) = (Vec::new(), 0);
         for t in 0..self.ticks {
             let ends = node.by.iter().map(|cond| self.truth(cond, t)).collect::<Result<Vec<_>, _>>();
@@ -291,7 +291,7 @@ impl<'a, D: Domain> Window<'a, D> {
     }
 
     /// Runs a stage at a tick, unless its positions, its guards or its look-ahead exclude that tick.
-    fn run(&mut self, stage: &Stage, t: usize) -> Result<(), Fault> {
+    fn run(&mut self, stage: &NestStage, t: usize) -> Result<(), Fault> {
         let ahead = stage.fills().map(|slot| self.program.slots[slot].ahead()).max().unwrap_or(0);
         if t >= self.done + ahead as usize
             || !stage.at.contains(self.position(t))
@@ -339,7 +339,7 @@ impl<'a, D: Domain> Window<'a, D> {
     }
 
     /// The variant that applies at a tick.
-    fn chosen<'s>(&self, source: &'s Source, t: usize) -> Result<&'s Access, Fault> {
+    fn chosen<'s>(&self, source: &'s Variants, t: usize) -> Result<&'s Access, Fault> {
         let p = self.position(t);
         let mut last = None;
         for variant in source.iter().filter(|variant| variant.at.contains(p)) {
@@ -387,7 +387,7 @@ impl<'a, D: Domain> Window<'a, D> {
     }
 
     /// The elements of a tensor, row-major.
-    fn elements(&self, source: &Source, dims: &[usize], t: usize) -> Result<Vec<D::Element>, Fault> {
+    fn elements(&self, source: &Variants, dims: &[usize], t: usize) -> Result<Vec<D::Element>, Fault> {
         let access = self.chosen(source, t)?;
         let mut found = Vec::new();
         points(dims, |point| {

@@ -5,7 +5,7 @@ use rml_ir::DType;
 
 use super::domain::{Domain, Fails, Tensor};
 use super::{Fault, Window, points, step};
-use crate::{Access, Call, Def, Dim, Fold, Nest, Operand, Slot, Stage, Val, Work, dense};
+use crate::{Access, Call, Def, Dim, Fold, Nest, NestStage, Operand, Slot, Val, Work, dense};
 
 /// A value of a nest: the dimensions that it depends on, and its elements at their points.
 struct Computed<E> {
@@ -15,7 +15,7 @@ struct Computed<E> {
 
 impl<D: Domain> Window<'_, D> {
     /// Runs a stage.
-    pub(super) fn work(&mut self, stage: &Stage, t: usize) -> Result<(), Fault> {
+    pub(super) fn work(&mut self, stage: &NestStage, t: usize) -> Result<(), Fault> {
         let filled = match &stage.work {
             Work::Nest(nest) => self.nest(nest, t)?,
             Work::Call(call) => {

@@ -3,7 +3,10 @@
 use rml_base::IndexVec;
 
 use super::{Domain, Fault, Window};
-use crate::{Access, Guard, Home, Node, Order, Positions, Program, Slot, Source, Stage, Test, Tick, Write};
+use crate::{
+    Access, Guard, Home, NestNode, NestProgram, NestStage, Order, Positions, Slot, Test, Tick, Variants,
+    Write,
+};
 
 /// The available part of a block.
 #[derive(Debug)]
@@ -25,7 +28,7 @@ enum Known {
 }
 
 impl Waits {
-    pub(super) fn new(program: &Program) -> Self {
+    pub(super) fn new(program: &NestProgram) -> Self {
         let mut waits = Waits {
             passed: program.nodes.iter().map(|node| vec![Vec::new(); node.stages.len()]).collect(),
             fillers: IndexVec::filled(Vec::new(), program.slots.len()),
@@ -45,7 +48,7 @@ impl Waits {
 }
 
 impl<D: Domain> Window<'_, D> {
-    pub(super) fn wait(&mut self, n: usize, node: &Node) -> Result<(), Fault> {
+    pub(super) fn wait(&mut self, n: usize, node: &NestNode) -> Result<(), Fault> {
         self.done = self.ticks;
         self.waits.passed[n].iter_mut().for_each(|ticks| *ticks = vec![false; self.ticks]);
         match node.order {
@@ -88,7 +91,7 @@ impl<D: Domain> Window<'_, D> {
         Ok(())
     }
 
-    fn backward(&mut self, n: usize, node: &Node) -> Result<(), Fault> {
+    fn backward(&mut self, n: usize, node: &NestNode) -> Result<(), Fault> {
         for t in (0..self.ticks).rev() {
             for (i, stage) in node.stages.iter().enumerate() {
                 let known = self.known(stage, t)?;
@@ -132,7 +135,7 @@ impl<D: Domain> Window<'_, D> {
 
     /// Runs a stage at a tick, if it is done at all earlier ticks and everything that it reads is available. Returns
     /// whether it is done.
-    fn advance(&mut self, (n, i): (usize, usize), stage: &Stage, t: usize) -> Result<bool, Fault> {
+    fn advance(&mut self, (n, i): (usize, usize), stage: &NestStage, t: usize) -> Result<bool, Fault> {
         if t > 0 && !self.waits.passed[n][i][t - 1] {
             return Ok(false);
         }
@@ -147,7 +150,7 @@ impl<D: Domain> Window<'_, D> {
     }
 
     /// Whether a stage of a backward loop runs at a tick, judged only by the operands that decide this.
-    fn known(&self, stage: &Stage, t: usize) -> Result<Known, Fault> {
+    fn known(&self, stage: &NestStage, t: usize) -> Result<Known, Fault> {
         if !stage.at.contains(self.position(t)) {
             return Ok(Known::Rests);
         }
@@ -222,18 +225,18 @@ impl<D: Domain> Window<'_, D> {
     }
 
     /// Whether all variants of a source that may apply at a tick are available.
-    fn is_all_there(&self, source: &Source, t: usize) -> bool {
+    fn is_all_there(&self, source: &Variants, t: usize) -> bool {
         self.are_all_there(source, Positions::NONE.with(self.position(t)), t)
     }
 
     /// The same, for variants at any of these positions.
-    fn are_all_there(&self, source: &Source, at: Positions, t: usize) -> bool {
+    fn are_all_there(&self, source: &Variants, at: Positions, t: usize) -> bool {
         let mut here = source.iter().filter(|variant| !variant.at.and(at).is_empty());
         here.all(|v| v.any.iter().all(|test| self.is_tested(test, t)) && self.is_there(&v.access, t))
     }
 
     /// Whether it is known which variant applies, and that one is available.
-    fn is_chosen_there(&self, source: &Source, t: usize) -> Result<bool, Fault> {
+    fn is_chosen_there(&self, source: &Variants, t: usize) -> Result<bool, Fault> {
         let p = self.position(t);
         for variant in source.iter().filter(|variant| variant.at.contains(p)) {
             if !variant.any.iter().all(|test| self.is_tested(test, t)) {

@@ -3,7 +3,7 @@
 
 use super::graph::{Graph, Uses};
 use super::merge::{Pair, width};
-use crate::{Home, Nest, Order, Slot, Stage, Tick, Work};
+use crate::{Home, Nest, NestStage, Order, Slot, Tick, Work};
 
 /// A value is computed again only if it has at least this many times the bytes of the values that it is computed from.
 const LARGER: usize = 2;
@@ -20,13 +20,13 @@ pub(super) fn again(graph: &mut Graph) {
         let readers: Vec<usize> = uses.readers[slot].iter().copied().filter(away).collect();
         let stage = |id: &usize| {
             let pair = Pair::new(graph, &uses, (filler, *id), Order::Over);
-            let is_now = |stage: &Stage| {
+            let is_now = |stage: &NestStage| {
                 stage.reads().iter().all(|(_, access)| access.slot != slot || access.tick == Tick::Now)
             };
             Some((*id, pair.again()?))
                 .filter(|_| graph.placed().any(|(own, p)| own == *id && is_now(&p.stage)))
         };
-        let stages: Option<Vec<(usize, Stage)>> = readers.iter().map(stage).collect();
+        let stages: Option<Vec<(usize, NestStage)>> = readers.iter().map(stage).collect();
         for (id, stage) in stages.into_iter().flatten() {
             if let Some(placed) = &mut graph.stages[id] {
                 placed.stage = stage;
@@ -90,7 +90,7 @@ fn pair(graph: &Graph, uses: &Uses) -> Option<(usize, usize)> {
 
 /// Whether a unit is a loop, but no sum of products: executors compute such a sum as one product over all ticks.
 fn is_loop(graph: &Graph, unit: usize) -> bool {
-    let sums = |stage: &Stage| matches!(&stage.work, Work::Call(call) if call.start.is_some());
+    let sums = |stage: &NestStage| matches!(&stage.work, Work::Call(call) if call.start.is_some());
     let mut own = graph.placed().filter(|(_, placed)| placed.unit == unit);
     graph.units[unit].order != Order::Over && !own.any(|(_, placed)| sums(&placed.stage))
 }

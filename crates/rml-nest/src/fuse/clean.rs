@@ -3,7 +3,7 @@
 use rml_base::IndexVec;
 
 use super::graph::Graph;
-use crate::{Access, Def, Dim, Ends, Guard, Home, Nest, Program, Slot, Source, Test, Val, Work, Write};
+use crate::{Access, Def, Dim, Ends, Guard, Home, Nest, NestProgram, Slot, Test, Val, Variants, Work, Write};
 
 /// Sorts dimensions by stride, the longest first, so that the innermost loop visits neighbouring elements.
 pub(super) fn order(nest: &mut Nest) {
@@ -100,7 +100,7 @@ pub(super) fn stages(graph: &mut Graph) {
 }
 
 /// Removes slots that nothing fills or reads.
-pub(super) fn slots(program: &mut Program) {
+pub(super) fn slots(program: &mut NestProgram) {
     let mut used: IndexVec<Slot, bool> =
         program.slots.iter().map(|slot| matches!(slot.home, Home::Input | Home::Register { .. })).collect();
     each(program, &mut |slot| used[*slot] = true);
@@ -117,7 +117,7 @@ pub(super) fn slots(program: &mut Program) {
 }
 
 /// Visits each mention of a slot.
-fn each(program: &mut Program, f: &mut dyn FnMut(&mut Slot)) {
+fn each(program: &mut NestProgram, f: &mut dyn FnMut(&mut Slot)) {
     match &mut program.ends {
         Ends::Nothing => {}
         Ends::Given(guards) | Ends::Found { conds: guards, .. } => all(guards, f),
@@ -151,7 +151,7 @@ fn all(guards: &mut [Guard], f: &mut dyn FnMut(&mut Slot)) {
     guards.iter_mut().for_each(|guard| f(&mut guard.cond.slot));
 }
 
-fn of_source(source: &mut Source, f: &mut dyn FnMut(&mut Slot)) {
+fn of_source(source: &mut Variants, f: &mut dyn FnMut(&mut Slot)) {
     for variant in source {
         f(&mut variant.access.slot);
         for test in &mut variant.any {

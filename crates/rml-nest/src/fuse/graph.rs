@@ -3,14 +3,14 @@
 use rml_base::IndexVec;
 
 use crate::{
-    Access, Ends, Guard, Home, Node, Order, Positions, Program, Slot, SlotData, Source, Stage, Tick, Work,
-    Write,
+    Access, Ends, Guard, Home, NestNode, NestProgram, NestStage, Order, Positions, Slot, SlotData, Tick,
+    Variants, Work, Write,
 };
 
 /// A program whose stages may move.
 pub(super) struct Graph {
     /// The program without its nodes.
-    pub(super) rest: Program,
+    pub(super) rest: NestProgram,
     /// The nodes. A node over all ticks is split into units: stages that fill the same slot stay together, all others
     /// are units of their own.
     pub(super) units: Vec<Unit>,
@@ -37,7 +37,7 @@ pub(super) struct Unit {
 /// A stage, and where it runs.
 #[derive(Clone)]
 pub(super) struct Placed {
-    pub(super) stage: Stage,
+    pub(super) stage: NestStage,
     pub(super) unit: usize,
     /// Whether it belongs to the stages that find the end of the window.
     pub(super) head: bool,
@@ -58,7 +58,7 @@ pub(super) struct Uses {
 }
 
 impl Graph {
-    pub(super) fn new(program: &Program) -> Graph {
+    pub(super) fn new(program: &NestProgram) -> Graph {
         let mut rest = program.clone();
         let (mut units, mut stages): (Vec<Unit>, Vec<Option<Placed>>) = (Vec::new(), Vec::new());
         for (n, node) in std::mem::take(&mut rest.nodes).into_iter().enumerate() {
@@ -253,7 +253,7 @@ impl Graph {
     }
 
     /// Merges two stages into `stage`, in that unit.
-    pub(super) fn join(&mut self, a: usize, b: usize, unit: Unit, stage: Stage) {
+    pub(super) fn join(&mut self, a: usize, b: usize, unit: Unit, stage: NestStage) {
         self.unite(self.unit(a), self.unit(b), unit);
         self.stages[a] = None;
         if let Some(placed) = &mut self.stages[b] {
@@ -262,7 +262,7 @@ impl Graph {
     }
 
     /// The program, with units and stages in an order that respects their dependences.
-    pub(super) fn program(&self) -> Program {
+    pub(super) fn program(&self) -> NestProgram {
         let uses = self.uses();
         let mut program = self.rest.clone();
         let keys: Vec<(bool, usize)> = self.units.iter().map(|unit| (!unit.search, unit.key)).collect();
@@ -276,7 +276,7 @@ impl Graph {
             let keys: Vec<(bool, usize)> = (0..self.stages.len()).map(key).collect();
             let order = sorted(&uses.before, &keys).into_iter().filter(|id| own.contains(id));
             let placed: Vec<&Placed> = order.filter_map(|id| self.stages[id].as_ref()).collect();
-            let stages: Vec<Stage> = placed.iter().map(|placed| placed.stage.clone()).collect();
+            let stages: Vec<NestStage> = placed.iter().map(|placed| placed.stage.clone()).collect();
             if unit.search
                 && let Ends::Found { head, .. } = &mut program.ends
             {
@@ -292,7 +292,7 @@ impl Graph {
                 }
                 _ => {
                     let (by, writes) = (unit.by.clone(), unit.writes.clone());
-                    program.nodes.push(Node { order: unit.order, by, stages, writes });
+                    program.nodes.push(NestNode { order: unit.order, by, stages, writes });
                 }
             }
         }
@@ -319,7 +319,7 @@ impl Graph {
 
 /// For each stage of a node over all ticks, the number of its unit. Stages that fill a slot at the same position stay
 /// together (N1), and so does what runs between them.
-fn groups(stages: &[Stage]) -> Vec<usize> {
+fn groups(stages: &[NestStage]) -> Vec<usize> {
     let fills: Vec<Vec<Slot>> = stages.iter().map(|stage| stage.fills().collect()).collect();
     let edges = stages.iter().zip(&fills).map(|(stage, own)| {
         let reads: Vec<Slot> = stage.reads().into_iter().map(|(_, access)| access.slot).collect();
@@ -390,7 +390,7 @@ fn sorted(before: &[Vec<usize>], keys: &[(bool, usize)]) -> Vec<usize> {
 }
 
 /// What a source reads, with the conditions of its variants.
-fn read(source: &Source) -> Vec<Access> {
+fn read(source: &Variants) -> Vec<Access> {
     crate::accesses(source).into_iter().map(|(_, access)| access).collect()
 }
 

@@ -7,7 +7,9 @@ use rml_ir::{DType, Position, Precision};
 use super::clean;
 use super::graph::{Graph, Placed, Uses};
 use super::place::{Map, wide, widened};
-use crate::{Access, Def, Home, Nest, Order, Positions, Program, Slot, Source, Stage, Tick, Val, Work};
+use crate::{
+    Access, Def, Home, Nest, NestProgram, NestStage, Order, Positions, Slot, Tick, Val, Variants, Work,
+};
 
 /// How many values a nest may have.
 const VALUES: usize = 200;
@@ -34,7 +36,7 @@ impl<'a> Pair<'a> {
     }
 
     /// The merged stage; none if it would compute something else, or not be cheaper.
-    pub(super) fn merged(&self) -> Option<Stage> {
+    pub(super) fn merged(&self) -> Option<NestStage> {
         let (a, b) = (self.graph.stages[self.ids.0].as_ref()?, self.graph.stages[self.ids.1].as_ref()?);
         let (a, b) = self.aligned(a, b)?;
         let Work::Nest(first) = &a.work else { return None };
@@ -45,7 +47,7 @@ impl<'a> Pair<'a> {
 
     /// The second stage, changed to compute the values of the first one itself; none if that is expensive, or not the
     /// same.
-    pub(super) fn again(&self) -> Option<Stage> {
+    pub(super) fn again(&self) -> Option<NestStage> {
         let (a, b) = (self.graph.stages[self.ids.0].as_ref()?, self.graph.stages[self.ids.1].as_ref()?);
         let (mut a, b) = (a.stage.clone(), b.stage.clone());
         let has_guards = a.when.iter().all(|guard| b.when.contains(guard));
@@ -58,7 +60,7 @@ impl<'a> Pair<'a> {
     }
 
     /// The second stage with the values of nest `first` in place of its loads; it also stores those in `kept`.
-    fn combined(&self, first: &Nest, kept: &[&(Access, Val)], b: Stage) -> Option<Stage> {
+    fn combined(&self, first: &Nest, kept: &[&(Access, Val)], b: NestStage) -> Option<NestStage> {
         let Work::Nest(second) = &b.work else { return None };
         let mut dims: Vec<usize> = second.dims.iter().copied().collect();
         let maps = self.maps(first, second, b.at, &mut dims)?;
@@ -96,14 +98,14 @@ impl<'a> Pair<'a> {
         clean::nest(&mut nest);
         clean::order(&mut nest);
         let fits = nest.body.len() <= VALUES && bytes_kept(&self.graph.rest, &nest) <= KEPT;
-        fits.then_some(Stage { work: Work::Nest(nest), ..b })
+        fits.then_some(NestStage { work: Work::Nest(nest), ..b })
     }
 
     /// The two stages, running at the same positions under the same conditions.
-    fn aligned(&self, a: &Placed, b: &Placed) -> Option<(Stage, Stage)> {
+    fn aligned(&self, a: &Placed, b: &Placed) -> Option<(NestStage, NestStage)> {
         let (head, mut a, mut b) = ((a.head, b.head), a.stage.clone(), b.stage.clone());
         let ahead = |slot: Slot| self.graph.slots()[slot].ahead();
-        let is_nest = |stage: &Stage| match &stage.work {
+        let is_nest = |stage: &NestStage| match &stage.work {
             Work::Nest(nest) => !nest.dims.iter().any(|n| *n == 0),
             Work::Call(_) => false,
         };
@@ -134,7 +136,7 @@ impl<'a> Pair<'a> {
     }
 
     /// Extends stage `b` to all positions of stage `a`, which it reads. Returns whether that is possible.
-    fn extend(&self, a: &Stage, b: &mut Stage) -> bool {
+    fn extend(&self, a: &NestStage, b: &mut NestStage) -> bool {
         let fills: Vec<Slot> = b.fills().collect();
         // At the new positions, another stage already fills the slot, or other elements of it.
         let taken = self.graph.placed().any(|(id, placed)| {
@@ -216,7 +218,7 @@ impl<'a> Pair<'a> {
 }
 
 /// Restricts a stage to some positions.
-fn restrict(stage: &mut Stage, at: Positions) {
+fn restrict(stage: &mut NestStage, at: Positions) {
     stage.at = at;
     for source in sources(stage) {
         source.iter_mut().for_each(|variant| variant.at = variant.at.and(at));
@@ -224,7 +226,7 @@ fn restrict(stage: &mut Stage, at: Positions) {
     }
 }
 
-fn sources(stage: &mut Stage) -> Vec<&mut Source> {
+fn sources(stage: &mut NestStage) -> Vec<&mut Variants> {
     match &mut stage.work {
         Work::Nest(nest) => nest.body.iter_mut().filter_map(Def::source_mut).collect(),
         Work::Call(call) => call.start.iter_mut().chain(&mut call.operands).map(|o| &mut o.source).collect(),
@@ -268,7 +270,7 @@ fn is_cheap(nest: &Nest) -> bool {
 
 /// How many bytes of values have to be kept from before a fold until after it, at one point of the dimensions that all
 /// values have.
-fn bytes_kept(program: &Program, nest: &Nest) -> usize {
+fn bytes_kept(program: &NestProgram, nest: &Nest) -> usize {
     let spans = nest.spans();
     let types = crate::verify::dtypes(program, nest).unwrap_or_default();
     let mut folds: IndexVec<Val, usize> = IndexVec::new();
@@ -302,7 +304,7 @@ pub(super) fn width(dtype: DType, precision: Precision) -> usize {
 }
 
 /// How many bytes a load of a slot reads in a nest.
-pub(super) fn bytes_read(program: &Program, nest: &Nest, slot: Slot) -> usize {
+pub(super) fn bytes_read(program: &NestProgram, nest: &Nest, slot: Slot) -> usize {
     let reads = |def: &&Def| matches!(def, Def::Load(source) if source.iter().any(|v| v.access.slot == slot && v.access.tick == Tick::Now));
     let spans = nest.spans();
     let loads = nest.body.iter_enumerated().filter(|(_, def)| reads(def));

@@ -28,7 +28,7 @@
 
 use rml_ir::check::{checked, is_verifying};
 
-use crate::{Home, Program, Slot, Work};
+use crate::{Home, NestProgram, Slot, Work};
 
 mod apart;
 mod clean;
@@ -46,7 +46,7 @@ const CHECKED: usize = 1 << 14;
 ///
 /// Requires: [`verify`](crate::verify). Ensures: the result verifies, and computes the same terms as the program
 /// ([`check`](crate::check)). A program that waits is not changed, since each of its stages has to fill one slot (N6).
-pub fn fuse(program: &Program) -> Program {
+pub fn fuse(program: &NestProgram) -> NestProgram {
     if program.waits {
         return program.clone();
     }
@@ -92,7 +92,7 @@ fn round(graph: &mut Graph) -> bool {
     merged
 }
 
-fn merge(graph: &Graph, uses: &Uses, (a, b): (usize, usize)) -> Option<(graph::Unit, crate::Stage)> {
+fn merge(graph: &Graph, uses: &Uses, (a, b): (usize, usize)) -> Option<(graph::Unit, crate::NestStage)> {
     let unit = graph.together(uses, a, b)?;
     let stage = Pair::new(graph, uses, (a, b), unit.order).merged()?;
     Some((unit, stage))

@@ -1,6 +1,6 @@
 //! Maps the dimensions of a nest to those of another nest that reads what it stores.
 
-use crate::{Access, Def, Dim, Nest, Source, Val};
+use crate::{Access, Def, Dim, Nest, Val, Variants};
 
 /// For each dimension of a nest, its index as a function of other dimensions.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -126,7 +126,7 @@ impl Map {
         mapped
     }
 
-    fn source(&self, source: &Source, dims: usize) -> Source {
+    fn source(&self, source: &Variants, dims: usize) -> Variants {
         let of = |variant: &crate::Variant| crate::Variant {
             access: self.access(&variant.access, dims),
             ..variant.clone()

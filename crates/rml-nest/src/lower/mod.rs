@@ -9,8 +9,8 @@ use rml_ir::{Precision, Type, Value};
 use rml_plan::{Atom, Case, Const, Part, Plan, Region, Rule, Tape, TapeData};
 
 use crate::{
-    Access, Ends, Guard, Home, Node, Order, Output, Positions, Program, Slot, SlotData, Test, Tick, Variant,
-    Write,
+    Access, Ends, Guard, Home, NestNode, NestProgram, Order, Output, Positions, Slot, SlotData, Test, Tick,
+    Variant, Write,
 };
 
 mod folds;
@@ -28,7 +28,7 @@ use view::{View, joined};
 ///
 /// Requires: [`rml_plan::verify`]. Ensures: the result verifies, and has the outputs, registers and failures of the
 /// plan, bit by bit, at the same ticks.
-pub fn lower(plan: &Plan) -> Program {
+pub fn lower(plan: &Plan) -> NestProgram {
     let mut lowering = Lowering::new(plan);
     for (i, region) in plan.regions.iter().enumerate() {
         lowering.region(region, i == 0);
@@ -57,7 +57,7 @@ enum Place {
 struct Lowering<'a> {
     plan: &'a Plan,
     uses: IndexVec<Tape, Use>,
-    program: Program,
+    program: NestProgram,
     inputs: Vec<Slot>,
     registers: Vec<Slot>,
     consts: IndexVec<Const, Option<Slot>>,
@@ -66,12 +66,12 @@ struct Lowering<'a> {
     places: IndexVec<Tape, Option<Place>>,
     names: BTreeSet<Arc<str>>,
     /// The node under construction.
-    node: Node,
+    node: NestNode,
 }
 
 impl<'a> Lowering<'a> {
     fn new(plan: &'a Plan) -> Self {
-        let program = Program {
+        let program = NestProgram {
             name: Arc::clone(&plan.name),
             precision: plan.precision,
             ends: Ends::Nothing,
@@ -384,8 +384,8 @@ impl<'a> Lowering<'a> {
 }
 
 /// An empty node.
-fn node(order: Order) -> Node {
-    Node { order, by: Vec::new(), stages: Vec::new(), writes: Vec::new() }
+fn node(order: Order) -> NestNode {
+    NestNode { order, by: Vec::new(), stages: Vec::new(), writes: Vec::new() }
 }
 
 /// A slot as a tensor of its shape.

@@ -7,7 +7,7 @@ use rml_plan::{Case, Rule, TapeData};
 use super::view::{View, joined, moved};
 use super::{Lowering, whole};
 use crate::{
-    Access, Call, Def, Dim, Fold, Guard, Nest, Positions, Slot, Stage, Tick, Val, Work, dense, verify,
+    Access, Call, Def, Dim, Fold, Guard, Nest, NestStage, Positions, Slot, Tick, Val, Work, dense, verify,
 };
 
 /// The slot to fill, and where.
@@ -136,7 +136,7 @@ impl Lowering<'_> {
     /// Adds a stage.
     pub(super) fn push(&mut self, work: Work, target: &Target<'_>) {
         let may_fail = verify::may_fail(&self.program, &work);
-        self.node.stages.push(Stage { at: target.at, when: target.when.clone(), may_fail, work });
+        self.node.stages.push(NestStage { at: target.at, when: target.when.clone(), may_fail, work });
     }
 
     /// Copies a tensor into a slot.

@@ -2,7 +2,7 @@
 
 use rml_ir::op::{AxisIndex, Op};
 
-use crate::{Operand, Positions, Source, Variant, dense};
+use crate::{Operand, Positions, Variant, Variants, dense};
 
 /// A tensor: its shape, and where its elements are.
 pub(super) type View = Operand;
@@ -124,8 +124,8 @@ impl View {
 }
 
 /// The same variants, with equal ones merged. A variant may move past variants at other positions.
-pub(super) fn joined(source: impl IntoIterator<Item = Variant>) -> Source {
-    let mut all: Source = Vec::new();
+pub(super) fn joined(source: impl IntoIterator<Item = Variant>) -> Variants {
+    let mut all: Variants = Vec::new();
     for variant in source {
         let is_equal = |known: &Variant| known.any == variant.any && known.access == variant.access;
         let place = all.iter().position(is_equal);

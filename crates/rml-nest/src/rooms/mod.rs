@@ -9,7 +9,8 @@ mod settled;
 use rml_base::IndexVec;
 
 use crate::{
-    Access, Def, Ends, Guard, Node, Order, Positions, Program, Slot, Source, Tick, Val, Work, Write, accesses,
+    Access, Def, Ends, Guard, NestNode, NestProgram, Order, Positions, Slot, Tick, Val, Variants, Work,
+    Write, accesses,
 };
 pub use settled::{First, filled_when, firsts, same};
 
@@ -29,7 +30,7 @@ pub enum Room {
 /// node, or by the end of a window, count as a stage after all others; reads after all nodes count as a node after the
 /// last one.
 #[derive(Clone, Debug)]
-pub struct Read {
+pub struct SlotRead {
     /// The node.
     pub node: usize,
     /// The stage of the node.
@@ -44,19 +45,19 @@ pub struct Read {
 #[derive(Debug)]
 pub struct Uses {
     /// All reads of a slot.
-    pub reads: IndexVec<Slot, Vec<Read>>,
+    pub reads: IndexVec<Slot, Vec<SlotRead>>,
     /// The node and the number of each stage that fills a slot.
     pub fills: IndexVec<Slot, Vec<(usize, usize)>>,
 }
 
 impl Uses {
     /// The uses of all slots of a program.
-    pub fn of(program: &Program) -> Uses {
-        let mut reads: IndexVec<Slot, Vec<Read>> = program.slots.ids().map(|_| Vec::new()).collect();
+    pub fn of(program: &NestProgram) -> Uses {
+        let mut reads: IndexVec<Slot, Vec<SlotRead>> = program.slots.ids().map(|_| Vec::new()).collect();
         let mut fills = IndexVec::filled(Vec::new(), program.slots.len());
         let mut put = |(node, stage): (usize, usize), at: Positions, when: &[Guard], access: &Access| {
             let when = when.to_vec();
-            reads[access.slot].push(Read { node, stage, tick: access.tick, at, when });
+            reads[access.slot].push(SlotRead { node, stage, tick: access.tick, at, when });
         };
         for (node, own) in program.nodes.iter().enumerate() {
             for (stage, work) in own.stages.iter().enumerate() {
@@ -89,7 +90,7 @@ impl Uses {
     }
 
     /// How much space a slot that stages fill needs.
-    pub fn room(&self, program: &Program, slot: Slot, firsts: &[First]) -> Room {
+    pub fn room(&self, program: &NestProgram, slot: Slot, firsts: &[First]) -> Room {
         let fills = &self.fills[slot];
         // A slot that is filled at only one tick of a window has a single value.
         let filled = fills.iter().map(|(node, stage)| program.nodes[*node].stages[*stage].at);
@@ -104,7 +105,7 @@ impl Uses {
         if reads.iter().all(|read| read.node == own && read.tick == Tick::Now) {
             return Room::Tick;
         }
-        let is_passed = |read: &Read| self.is_passed(program, (own, slot), read, firsts);
+        let is_passed = |read: &SlotRead| self.is_passed(program, (own, slot), read, firsts);
         if program.ahead == 0 && reads.iter().all(is_passed) { Room::One } else { Room::Ticks }
     }
 
@@ -112,9 +113,9 @@ impl Uses {
     /// filled again; or after the loop, at the last tick that filled it.
     fn is_passed(
         &self,
-        program: &Program,
+        program: &NestProgram,
         (own, slot): (usize, Slot),
-        read: &Read,
+        read: &SlotRead,
         firsts: &[First],
     ) -> bool {
         let node = &program.nodes[own];
@@ -142,7 +143,7 @@ impl Uses {
 
 /// Splits a node over all ticks into nodes of the given order, such that no stage reads a tick of its own node that has
 /// not run yet.
-pub fn parted(node: Node, order: Order) -> Vec<Node> {
+pub fn parted(node: NestNode, order: Order) -> Vec<NestNode> {
     if node.order != Order::Over {
         return vec![node];
     }
@@ -151,16 +152,16 @@ pub fn parted(node: Node, order: Order) -> Vec<Node> {
         (Order::Forward, Tick::Before | Tick::First) | (Order::Backward, Tick::After | Tick::Last) => true,
         (Order::Over, _) | (Order::Forward | Order::Backward, _) => false,
     };
-    let mut nodes: Vec<Node> = Vec::new();
+    let mut nodes: Vec<NestNode> = Vec::new();
     for stage in node.stages {
-        let reads_elsewhere = |own: &Node| {
+        let reads_elsewhere = |own: &NestNode| {
             let fills =
                 |access: &Access| own.stages.iter().any(|s| s.fills().any(|slot| slot == access.slot));
             stage.reads().iter().any(|(_, access)| !is_passed(access.tick) && fills(access))
         };
         match nodes.last_mut().filter(|own| !reads_elsewhere(own)) {
             Some(own) => own.stages.push(stage),
-            None => nodes.push(Node { order, by: Vec::new(), stages: vec![stage], writes: Vec::new() }),
+            None => nodes.push(NestNode { order, by: Vec::new(), stages: vec![stage], writes: Vec::new() }),
         }
     }
     nodes
@@ -174,7 +175,7 @@ pub fn write_reads(write: &Write) -> Vec<Access> {
 }
 
 /// The conditions by which the program finds the end of a window; the first node reads them.
-pub fn end_reads(program: &Program) -> Vec<Access> {
+pub fn end_reads(program: &NestProgram) -> Vec<Access> {
     match &program.ends {
         Ends::Nothing | Ends::Given(_) => Vec::new(),
         Ends::Found { conds, .. } => conds.iter().map(|guard| guard.cond.clone()).collect(),
@@ -182,7 +183,7 @@ pub fn end_reads(program: &Program) -> Vec<Access> {
 }
 
 /// What is read when all nodes have run.
-pub fn last_reads(program: &Program) -> Vec<Access> {
+pub fn last_reads(program: &NestProgram) -> Vec<Access> {
     let commits = program.commits.iter().flat_map(write_reads);
     let outputs = program.outputs.iter().flat_map(|output| &output.cases).flat_map(|(_, when, source)| {
         let guards = when.iter().map(|guard| guard.cond.clone());
@@ -194,7 +195,7 @@ pub fn last_reads(program: &Program) -> Vec<Access> {
 /// Whether a stage fills `slot`, and reads each element of `slot` or `other` only once, before it stores the element at
 /// the same index.
 pub fn is_added(work: &Work, slot: Slot, other: Slot) -> bool {
-    let is_own = |source: &Source| source.iter().any(|v| v.access.slot == slot || v.access.slot == other);
+    let is_own = |source: &Variants| source.iter().any(|v| v.access.slot == slot || v.access.slot == other);
     let nest = match work {
         Work::Call(call) => {
             return call.start.is_some() && !call.operands.iter().any(|operand| is_own(&operand.source));

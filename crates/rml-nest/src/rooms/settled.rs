@@ -5,7 +5,8 @@
 //! window begins, and becomes false where `c` is true.
 
 use crate::{
-    Access, Def, Guard, Home, Kind, Node, Order, Positions, Program, Slot, Stage, Tick, Work, Write,
+    Access, Def, Guard, Home, Lifetime, NestNode, NestProgram, NestStage, Order, Positions, Slot, Tick, Work,
+    Write,
 };
 use rml_ir::Value;
 
@@ -20,7 +21,7 @@ pub struct First {
 
 /// All truth values that report when conditions hold for the first time in a window. `starts` gives the constants that
 /// registers hold while they are not set.
-pub fn firsts(program: &Program, starts: &[Option<Value>]) -> Vec<First> {
+pub fn firsts(program: &NestProgram, starts: &[Option<Value>]) -> Vec<First> {
     let mut all = Vec::new();
     let registers: Vec<Slot> = program.registers().collect();
     for node in program.nodes.iter().filter(|node| node.order != Order::Over && node.by.is_empty()) {
@@ -35,20 +36,20 @@ pub fn firsts(program: &Program, starts: &[Option<Value>]) -> Vec<First> {
 }
 
 /// Whether a register lives within a window and has a single write, which gives it the opposite of its start value.
-fn turns(program: &Program, write: &Write, start: bool) -> bool {
+fn turns(program: &NestProgram, write: &Write, start: bool) -> bool {
     let writes = program.nodes.iter().flat_map(|node| &node.writes).chain(&program.commits);
     let [variant] = &write.value[..] else { return false };
     let opposite = match &program.slots[variant.access.slot].home {
         Home::Const(value) => value.as_bool() == Some(!start),
         Home::Input | Home::Register { .. } | Home::Tick { .. } => false,
     };
-    let local = matches!(program.slots[write.register].home, Home::Register { kind: Kind::Local, .. });
+    let local = matches!(program.slots[write.register].home, Home::Register { kind: Lifetime::Local, .. });
     let count = writes.filter(|other| other.register == write.register).count();
     local && opposite && count == 1 && write.at == Positions::ALL && write.unless.is_empty()
 }
 
 /// The truth value that a stage fills, if it copies the register before it is written.
-fn told(node: &Node, stage: &Stage, write: &Write, start: bool) -> Option<First> {
+fn told(node: &NestNode, stage: &NestStage, write: &Write, start: bool) -> Option<First> {
     let Work::Nest(nest) = &stage.work else { return None };
     let ([Def::Load(source)], [(to, _)]) = (nest.body.as_slice(), &nest.stores[..]) else { return None };
     let [variant] = &source[..] else { return None };
@@ -86,7 +87,7 @@ pub(super) fn is_last(
 }
 
 /// The conditions under which all stages of a node fill a slot; none if they differ.
-pub fn filled_when(node: &Node, slot: Slot) -> Option<&[Guard]> {
+pub fn filled_when(node: &NestNode, slot: Slot) -> Option<&[Guard]> {
     let mut fillers = node.stages.iter().filter(|stage| stage.fills().any(|own| own == slot));
     let first = &fillers.next()?.when;
     fillers.all(|stage| same(&stage.when, first)).then_some(first)

@@ -27,7 +27,7 @@ use std::fmt;
 use rml_base::IndexVec;
 
 use crate::evaluate::{Fault, Ran, Window, elements};
-use crate::{Ends, Home, Kind, Program, Slot, Stage, Work};
+use crate::{Ends, Home, Lifetime, NestProgram, NestStage, Slot, Work};
 
 mod domain;
 mod terms;
@@ -86,12 +86,16 @@ impl fmt::Display for Mismatch {
 ///
 /// # Errors
 /// The first difference.
-pub fn check(expected: &Program, found: &Program) -> Result<Extent, Box<Mismatch>> {
+pub fn check(expected: &NestProgram, found: &NestProgram) -> Result<Extent, Box<Mismatch>> {
     bounded(expected, found, ELEMENTS)
 }
 
 /// The same, for windows with at most `most` elements.
-pub(crate) fn bounded(expected: &Program, found: &Program, most: usize) -> Result<Extent, Box<Mismatch>> {
+pub(crate) fn bounded(
+    expected: &NestProgram,
+    found: &NestProgram,
+    most: usize,
+) -> Result<Extent, Box<Mismatch>> {
     if let Some((wanted, other)) = ports(expected).iter().zip(&ports(found)).find(|(a, b)| a != b) {
         let (expected, found) = (wanted.clone(), other.clone());
         let place = "an input, a register or an output".to_owned();
@@ -111,7 +115,7 @@ pub(crate) fn bounded(expected: &Program, found: &Program, most: usize) -> Resul
 }
 
 /// The names and types of inputs, registers and outputs.
-fn ports(program: &Program) -> Vec<String> {
+fn ports(program: &NestProgram) -> Vec<String> {
     let head = format!("{:?} {:?}", program.precision, (program.waits, program.ahead));
     let ends = match &program.ends {
         Ends::Nothing => "no end".to_owned(),
@@ -130,10 +134,10 @@ fn ports(program: &Program) -> Vec<String> {
 }
 
 /// About how many elements are computed or read at a tick.
-fn size(program: &Program) -> usize {
+fn size(program: &NestProgram) -> usize {
     let points = |dims: &mut dyn Iterator<Item = usize>| dims.fold(1_usize, usize::saturating_mul);
     let stages = program.nodes.iter().flat_map(|node| &node.stages);
-    let of = |stage: &Stage| match &stage.work {
+    let of = |stage: &NestStage| match &stage.work {
         Work::Nest(nest) => {
             let spans = nest.spans();
             let value = |span: &Vec<crate::Dim>| points(&mut span.iter().map(|dim| nest.dims[*dim]));
@@ -150,8 +154,8 @@ fn size(program: &Program) -> usize {
 }
 
 struct Checker<'a> {
-    expected: &'a Program,
-    found: &'a Program,
+    expected: &'a NestProgram,
+    found: &'a NestProgram,
     symbols: Symbols,
     extent: Extent,
 }
@@ -160,7 +164,7 @@ struct Checker<'a> {
 type Outcome = (Result<Ran<Term>, Fault>, Vec<(Term, rml_base::Span)>);
 
 impl<'a> Checker<'a> {
-    fn new(expected: &'a Program, found: &'a Program) -> Self {
+    fn new(expected: &'a NestProgram, found: &'a NestProgram) -> Self {
         Checker { expected, found, symbols: Symbols::default(), extent: Extent::default() }
     }
 
@@ -217,7 +221,7 @@ impl<'a> Checker<'a> {
         given
     }
 
-    fn run(&self, program: &Program, ticks: usize) -> Outcome {
+    fn run(&self, program: &NestProgram, ticks: usize) -> Outcome {
         let cycles = ticks + program.ahead as usize;
         let of = |input: usize, tick: usize, width: usize| {
             (0..width).map(|element| self.symbols.of(Form::Input { input, tick, element })).collect()
@@ -233,7 +237,7 @@ impl<'a> Checker<'a> {
     }
 
     /// What constants and registers hold when a window begins.
-    fn kept(&self, program: &Program) -> IndexVec<Slot, Option<Vec<Term>>> {
+    fn kept(&self, program: &NestProgram) -> IndexVec<Slot, Option<Vec<Term>>> {
         let tested = tested(self.expected);
         let mut registers = 0..;
         let held = |data: &crate::SlotData| {
@@ -246,7 +250,7 @@ impl<'a> Checker<'a> {
                 Home::Register { kind, known } => {
                     let register = registers.next()?;
                     let is_set = self.symbols.of(Form::IsSet(register));
-                    if matches!(kind, Kind::Local)
+                    if matches!(kind, Lifetime::Local)
                         || tested.contains(&register)
                             && !crate::evaluate::Domain::truth(&self.symbols, &is_set)
                     {
@@ -324,7 +328,7 @@ impl<'a> Checker<'a> {
         }
         for (slot, other) in self.expected.registers().zip(self.found.registers()) {
             let data = &self.expected.slots[slot];
-            if matches!(data.home, Home::Register { kind: Kind::Local, .. }) {
+            if matches!(data.home, Home::Register { kind: Lifetime::Local, .. }) {
                 continue;
             }
             let place = format!("the register `{}` after the window", data.name);
@@ -360,7 +364,7 @@ impl<'a> Checker<'a> {
 
     /// The first difference between the slots that both programs have, in the order in which they are filled.
     fn first(&self, a: &Ran<Term>, b: &Ran<Term>) -> Option<(String, String, String)> {
-        let slots = self.expected.nodes.iter().flat_map(|node| &node.stages).flat_map(Stage::fills);
+        let slots = self.expected.nodes.iter().flat_map(|node| &node.stages).flat_map(NestStage::fills);
         for slot in slots {
             let name = &self.expected.slots[slot].name;
             let Some((other, _)) = self.found.slots.iter_enumerated().find(|(_, data)| data.name == *name)
@@ -394,9 +398,9 @@ impl<'a> Checker<'a> {
 }
 
 /// The numbers of the registers that some test checks for being set.
-fn tested(program: &Program) -> std::collections::BTreeSet<usize> {
+fn tested(program: &NestProgram) -> std::collections::BTreeSet<usize> {
     let stages = program.nodes.iter().flat_map(|node| &node.stages);
-    let sources = stages.flat_map(Stage::sources);
+    let sources = stages.flat_map(NestStage::sources);
     let writes = program.nodes.iter().flat_map(|node| &node.writes).chain(&program.commits);
     let outputs = program.outputs.iter().flat_map(|output| &output.cases).map(|(_, _, source)| source);
     let variants = sources.chain(writes.map(|write| &write.value)).chain(outputs).flatten();

@@ -2,10 +2,10 @@
 
 use rml_ir::Position;
 
-use crate::{Ends, Home, Node, Order, Positions, Program, Stage, Tick, Write};
+use crate::{Ends, Home, NestNode, NestProgram, NestStage, Order, Positions, Tick, Write};
 
 /// Adds every violation.
-pub(super) fn check(program: &Program, found: &mut Vec<String>) {
+pub(super) fn check(program: &NestProgram, found: &mut Vec<String>) {
     match &program.ends {
         Ends::Nothing => {}
         Ends::Given(ends) => {
@@ -14,7 +14,7 @@ pub(super) fn check(program: &Program, found: &mut Vec<String>) {
             }
         }
         Ends::Found { conds, head } => {
-            let Some(Node { order: Order::Forward, stages, .. }) = program.nodes.first() else {
+            let Some(NestNode { order: Order::Forward, stages, .. }) = program.nodes.first() else {
                 return found.push("N11: the first node is not forward".to_owned());
             };
             let Some(stages) = stages.get(..*head) else {
@@ -50,7 +50,7 @@ pub(super) fn check(program: &Program, found: &mut Vec<String>) {
 }
 
 /// N11 for programs of which any block of ticks is a window: stages must not distinguish the last tick.
-fn blocks(program: &Program, found: &mut Vec<String>) {
+fn blocks(program: &NestProgram, found: &mut Vec<String>) {
     if program.ends != Ends::Nothing {
         found.push("N11: a block that waits or looks ahead has an end".to_owned());
     }
@@ -71,7 +71,7 @@ fn blocks(program: &Program, found: &mut Vec<String>) {
     }
 }
 
-fn name(program: &Program, stage: &Stage) -> String {
+fn name(program: &NestProgram, stage: &NestStage) -> String {
     stage.fills().next().map_or_else(String::new, |slot| program.slots[slot].name.to_string())
 }
 

@@ -3,11 +3,11 @@
 use rml_ir::Position;
 
 use super::moving;
-use crate::{Access, Guard, Home, Kind, Positions, Program, Slot, Stage, Tick, Work, Write};
+use crate::{Access, Guard, Home, Lifetime, NestProgram, NestStage, Positions, Slot, Tick, Work, Write};
 
 /// Adds every violation.
-pub(super) fn check(program: &Program, found: &mut Vec<String>) {
-    let mut fillers: Vec<Vec<(usize, &Stage)>> = vec![Vec::new(); program.slots.len()];
+pub(super) fn check(program: &NestProgram, found: &mut Vec<String>) {
+    let mut fillers: Vec<Vec<(usize, &NestStage)>> = vec![Vec::new(); program.slots.len()];
     for (n, node) in program.nodes.iter().enumerate() {
         for stage in &node.stages {
             let mut slots: Vec<Slot> = stage.fills().collect();
@@ -35,12 +35,13 @@ pub(super) fn check(program: &Program, found: &mut Vec<String>) {
 }
 
 /// N1 of a slot.
-fn fill(program: &Program, slot: Slot, fillers: &[(usize, &Stage)], found: &mut Vec<String>) {
+fn fill(program: &NestProgram, slot: Slot, fillers: &[(usize, &NestStage)], found: &mut Vec<String>) {
     let name = &program.slots[slot].name;
-    let mut seen: Vec<Vec<*const Stage>> = Vec::new();
+    let mut seen: Vec<Vec<*const NestStage>> = Vec::new();
     for p in Position::ALL {
-        let here: Vec<&(usize, &Stage)> = fillers.iter().filter(|(_, stage)| stage.at.contains(p)).collect();
-        let key: Vec<*const Stage> = here.iter().map(|(_, stage)| std::ptr::from_ref(*stage)).collect();
+        let here: Vec<&(usize, &NestStage)> =
+            fillers.iter().filter(|(_, stage)| stage.at.contains(p)).collect();
+        let key: Vec<*const NestStage> = here.iter().map(|(_, stage)| std::ptr::from_ref(*stage)).collect();
         let Some((node, first)) = here.first().filter(|_| !seen.contains(&key)) else { continue };
         seen.push(key);
         let alike = |when: &[Guard]| when == first.when;
@@ -54,9 +55,9 @@ fn fill(program: &Program, slot: Slot, fillers: &[(usize, &Stage)], found: &mut 
 
 /// Whether stores fill each element once.
 fn is_complete<'a>(
-    program: &Program,
+    program: &NestProgram,
     slot: Slot,
-    stages: impl Iterator<Item = &'a Stage>,
+    stages: impl Iterator<Item = &'a NestStage>,
 ) -> Result<(), &'static str> {
     let width = program.slots[slot].ty.shape.len();
     let (mut stores, mut calls) = (Vec::new(), 0);
@@ -111,7 +112,7 @@ fn is_packed(dims: &[(usize, isize)]) -> bool {
 }
 
 /// N6.
-fn frontier(program: &Program, stage: &Stage, found: &mut Vec<String>) {
+fn frontier(program: &NestProgram, stage: &NestStage, found: &mut Vec<String>) {
     let mut fills = stage.fills();
     let Some(first) = fills.next() else {
         return found.push("N1: a stage fills nothing".to_owned());
@@ -138,7 +139,7 @@ fn frontier(program: &Program, stage: &Stage, found: &mut Vec<String>) {
 }
 
 /// Whether an element is available at all finished ticks, and at `ahead` more.
-fn reaches(program: &Program, access: &Access, ahead: u32) -> bool {
+fn reaches(program: &NestProgram, access: &Access, ahead: u32) -> bool {
     let own = match program.slots[access.slot].home {
         Home::Const(_) | Home::Register { .. } => return true,
         Home::Input => program.ahead,
@@ -161,7 +162,7 @@ pub(super) fn reads(write: &Write) -> impl Iterator<Item = (Positions, Access)> 
 }
 
 /// N7, and N6 of writes.
-fn registers(program: &Program, found: &mut Vec<String>) {
+fn registers(program: &NestProgram, found: &mut Vec<String>) {
     let far = program.reaches();
     let put_out = program.outputs.iter().flat_map(|o| &o.cases).flat_map(|(_, when, source)| {
         let conds = when.iter().map(|guard| guard.cond.clone());
@@ -186,14 +187,14 @@ fn registers(program: &Program, found: &mut Vec<String>) {
         let is = |access: &Access| access.slot == register;
         let read = |n: usize| {
             let node = &program.nodes[n];
-            node.stages.iter().flat_map(Stage::reads).any(|(_, access)| is(&access))
+            node.stages.iter().flat_map(NestStage::reads).any(|(_, access)| is(&access))
                 || node.writes.iter().flat_map(reads).any(|(_, access)| is(&access))
         };
         let elsewhere = (0..program.nodes.len()).any(|n| !writers.contains(&n) && read(n));
         if writers.len() > 1 || !writers.is_empty() && (commits || elsewhere || behind.iter().any(is)) {
             found.push(format!("N7: {name} is read or written outside of the node that writes it"));
         }
-        if matches!(program.slots[register].home, Home::Register { kind: Kind::Local, .. }) && commits {
+        if matches!(program.slots[register].home, Home::Register { kind: Lifetime::Local, .. }) && commits {
             found.push(format!("N7: {name} does not outlive the window, but is written after it"));
         }
         let written = program.nodes.iter().flat_map(|node| &node.writes).filter(|w| w.register == register);

@@ -5,8 +5,8 @@ use rml_ir::op::{Op, result_type};
 use rml_ir::{DType, Type};
 
 use crate::{
-    Access, Call, Def, Dim, Guard, Home, Nest, Operand, Positions, Program, Slot, Source, Stage, Test, Tick,
-    Work, Write, moves,
+    Access, Call, Def, Dim, Guard, Home, Nest, NestProgram, NestStage, Operand, Positions, Slot, Test, Tick,
+    Variants, Work, Write, moves,
 };
 
 mod ends;
@@ -21,7 +21,7 @@ pub(crate) use types::may_fail;
 ///
 /// # Errors
 /// Every violation, as text that begins with the invariant.
-pub fn verify(program: &Program) -> Result<(), Vec<String>> {
+pub fn verify(program: &NestProgram) -> Result<(), Vec<String>> {
     let mut verifier = Verifier { program, found: Vec::new() };
     verifier.slots();
     if verifier.found.is_empty() {
@@ -38,7 +38,7 @@ pub fn verify(program: &Program) -> Result<(), Vec<String>> {
 }
 
 struct Verifier<'a> {
-    program: &'a Program,
+    program: &'a NestProgram,
     found: Vec<String>,
 }
 
@@ -94,11 +94,11 @@ impl Verifier<'_> {
         }
     }
 
-    fn who(&self, stage: &Stage) -> String {
+    fn who(&self, stage: &NestStage) -> String {
         stage.fills().next().map_or("a stage".to_owned(), |slot| self.name(slot).to_owned())
     }
 
-    fn nest(&mut self, stage: &Stage, nest: &Nest) {
+    fn nest(&mut self, stage: &NestStage, nest: &Nest) {
         let who = self.who(stage);
         for source in stage.sources() {
             self.tensor(stage.at, nest.dims.as_slice(), source, &who);
@@ -135,7 +135,7 @@ impl Verifier<'_> {
         }
     }
 
-    fn call(&mut self, stage: &Stage, call: &Call) {
+    fn call(&mut self, stage: &NestStage, call: &Call) {
         let who = self.who(stage);
         let mut types = Vec::new();
         for operand in call.operands.iter().chain(&call.start) {
@@ -178,7 +178,7 @@ impl Verifier<'_> {
     }
 
     /// The type of the elements of a register or an output.
-    fn elements(&mut self, ty: &Type, source: &Source, who: &str) {
+    fn elements(&mut self, ty: &Type, source: &Variants, who: &str) {
         if source.iter().any(|variant| self.program.slots[variant.access.slot].ty.dtype != ty.dtype) {
             self.fail(format!("N5: {who} is not {ty}"));
         }
@@ -197,7 +197,7 @@ impl Verifier<'_> {
     }
 
     /// N4, and N2 of the variants.
-    fn tensor(&mut self, at: Positions, dims: &[usize], source: &Source, who: &str) {
+    fn tensor(&mut self, at: Positions, dims: &[usize], source: &Variants, who: &str) {
         for variant in source {
             self.access(&variant.access, dims, who);
             for test in &variant.any {

@@ -5,10 +5,10 @@ use rml_ir::Position;
 
 use super::Places;
 use super::fills::reads;
-use crate::{Access, Home, Node, Order, Positions, Program, Slot, Source, Stage, Test, Tick};
+use crate::{Access, Home, NestNode, NestProgram, NestStage, Order, Positions, Slot, Test, Tick, Variants};
 
 /// Adds every violation.
-pub(super) fn check(program: &Program, found: &mut Vec<String>) {
+pub(super) fn check(program: &NestProgram, found: &mut Vec<String>) {
     let mut checker =
         Checker { program, filled: IndexVec::filled(Positions::NONE, program.slots.len()), found };
     for node in &program.nodes {
@@ -29,7 +29,7 @@ pub(super) fn check(program: &Program, found: &mut Vec<String>) {
 }
 
 struct Checker<'a> {
-    program: &'a Program,
+    program: &'a NestProgram,
     /// For each slot, the positions at which the nodes so far fill it.
     filled: Places,
     found: &'a mut Vec<String>,
@@ -39,7 +39,7 @@ struct Checker<'a> {
 type Complete = IndexVec<Slot, [Option<usize>; 4]>;
 
 impl Checker<'_> {
-    fn node(&mut self, node: &Node) {
+    fn node(&mut self, node: &NestNode) {
         let mut complete: Complete = IndexVec::filled([None; 4], self.program.slots.len());
         for (i, stage) in node.stages.iter().enumerate() {
             for slot in stage.fills() {
@@ -77,7 +77,13 @@ impl Checker<'_> {
         self.read(at, access, None, who);
     }
 
-    fn read(&mut self, at: Positions, access: &Access, inside: Option<(&Node, &Complete, usize)>, who: &str) {
+    fn read(
+        &mut self,
+        at: Positions,
+        access: &Access,
+        inside: Option<(&NestNode, &Complete, usize)>,
+        who: &str,
+    ) {
         let data = &self.program.slots[access.slot];
         if let Home::Const(_) | Home::Register { .. } = data.home {
             return;
@@ -107,7 +113,7 @@ impl Checker<'_> {
         &self,
         access: &Access,
         p: Position,
-        (node, complete, i): (&Node, &Complete, usize),
+        (node, complete, i): (&NestNode, &Complete, usize),
     ) -> Positions {
         let at = complete[access.slot];
         let filled = |before: usize| -> Positions {
@@ -147,7 +153,7 @@ impl Checker<'_> {
     }
 
     /// N10 of a stage.
-    fn own_sequence(&mut self, node: &Node, complete: &Complete, stage: &Stage, who: &str) {
+    fn own_sequence(&mut self, node: &NestNode, complete: &Complete, stage: &NestStage, who: &str) {
         let crosses = |at: Positions, access: &Access| {
             let is_own = complete[access.slot].iter().any(Option::is_some);
             is_own
@@ -163,7 +169,7 @@ impl Checker<'_> {
             let cond = Access { tick: end, ..test.clone() };
             any.iter().any(|test| matches!(test, Test::Is(guard) if guard.value && guard.cond == cond))
         };
-        let is_cut = |source: &Source, i: usize, p: Position| {
+        let is_cut = |source: &Variants, i: usize, p: Position| {
             source[..i].iter().any(|v| v.at.contains(p) && node.by.iter().all(|cond| cuts(cond, &v.any)))
         };
         let mut bad = stage.when.iter().any(|guard| crosses(stage.at, &guard.cond));

@@ -4,13 +4,13 @@ use rml_base::IndexVec;
 use rml_ir::op::result_type;
 use rml_ir::{DType, Shape, Type};
 
-use crate::{Call, Def, Fold, Nest, Operand, Program, Val, Work};
+use crate::{Call, Def, Fold, Nest, NestProgram, Operand, Val, Work};
 
 /// The type of each value of a nest.
 ///
 /// # Errors
 /// A violation of N5.
-pub fn dtypes(program: &Program, nest: &Nest) -> Result<IndexVec<Val, DType>, String> {
+pub fn dtypes(program: &NestProgram, nest: &Nest) -> Result<IndexVec<Val, DType>, String> {
     let mut types: IndexVec<Val, DType> = IndexVec::new();
     for (id, def) in nest.body.iter_enumerated() {
         let of = |val: &Val| {
@@ -70,19 +70,19 @@ pub fn dtypes(program: &Program, nest: &Nest) -> Result<IndexVec<Val, DType>, St
 }
 
 /// The type of the elements of all variants.
-fn element(program: &Program, source: &crate::Source) -> Option<DType> {
+fn element(program: &NestProgram, source: &crate::Variants) -> Option<DType> {
     let mut types = source.iter().map(|variant| program.slots[variant.access.slot].ty.dtype);
     let first = types.next()?;
     types.all(|other| other == first).then_some(first)
 }
 
 /// The type of a tensor that is read.
-pub(super) fn operand(program: &Program, operand: &Operand) -> Option<Type> {
+pub(super) fn operand(program: &NestProgram, operand: &Operand) -> Option<Type> {
     element(program, &operand.source).map(|dtype| Type { dtype, shape: Shape::new(&operand.dims) })
 }
 
 /// Whether a stage may fail.
-pub(crate) fn may_fail(program: &Program, work: &Work) -> bool {
+pub(crate) fn may_fail(program: &NestProgram, work: &Work) -> bool {
     match work {
         Work::Nest(nest) => {
             let Ok(types) = dtypes(program, nest) else { return false };

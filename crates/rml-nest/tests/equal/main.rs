@@ -7,11 +7,11 @@ use std::sync::Arc;
 
 use rml::{Options as Compile, Source};
 use rml_ir::Precision;
-use rml_nest::{Home, Order, Program, Work};
+use rml_nest::{Home, NestProgram, Order, Work};
 use rml_plan::Plan;
 use rml_schedule::{Fed, proved};
-use rml_testkit::Random;
-use rml_testkit::conformance::{Vector, files, program};
+use rml_testkit::Lcg;
+use rml_testkit::conformance::{ConformanceVector, files, program};
 
 mod windows;
 
@@ -43,7 +43,7 @@ struct Coverage {
 
 impl Coverage {
     /// Compares the nests of a plan with it.
-    fn compare(&mut self, name: &str, plan: Plan, r: &mut Random) {
+    fn compare(&mut self, name: &str, plan: Plan, r: &mut Lcg) {
         let program = rml_nest::lower(&plan);
         let text = rml_nest::print(&program);
         if let Err(found) = rml_nest::verify(&program) {
@@ -69,7 +69,7 @@ impl Coverage {
     }
 
     /// The fused nests of a program, which do the same.
-    fn fuse(&mut self, name: &str, program: &Program) -> Program {
+    fn fuse(&mut self, name: &str, program: &NestProgram) -> NestProgram {
         let fused = rml_nest::fuse(program);
         let text = rml_nest::print(&fused);
         assert_eq!(rml_nest::verify(&fused), Ok(()), "{name}: {text}");
@@ -83,7 +83,7 @@ impl Coverage {
                 Err(why) => panic!("{name}: {why}\n{}\n{text}", rml_nest::print(program)),
             }
         }
-        let nests = |program: &Program| {
+        let nests = |program: &NestProgram| {
             let stages = program.nodes.iter().flat_map(|node| &node.stages);
             stages.filter(|stage| matches!(stage.work, Work::Nest(_))).count()
         };
@@ -93,7 +93,7 @@ impl Coverage {
         fused
     }
 
-    fn count(&mut self, plan: &Plan, program: &Program) {
+    fn count(&mut self, plan: &Plan, program: &NestProgram) {
         let nodes = || program.nodes.iter();
         let sources = || nodes().flat_map(|node| &node.stages).flat_map(|stage| stage.sources());
         let kinds = [
@@ -183,7 +183,7 @@ fn nests_of_all_operators_are_equal() {
         for sample in rml_ir::op::samples() {
             let name = format!("{} in {precision:?}", sample.0);
             let plan = rml_testkit::samples::operators(&[sample], precision);
-            coverage.compare(&name, plan, &mut Random(3));
+            coverage.compare(&name, plan, &mut Lcg(3));
         }
     }
     assert_eq!(coverage.idle, Vec::<String>::new());
@@ -228,7 +228,7 @@ fn nests_of_examples_are_equal() {
                     }
                     let name =
                         format!("{} {node} in {precision:?}", file.file_stem().unwrap().to_string_lossy());
-                    coverage.compare(&name, proved.plan, &mut Random(7));
+                    coverage.compare(&name, proved.plan, &mut Lcg(7));
                 }
             }
         }
@@ -243,12 +243,12 @@ fn nests_of_vectors_are_equal() {
     let mut coverage = Coverage::default();
     for part in ["vectors", "more", "random"] {
         for file in files(&root().join("tests/conformance").join(part)).unwrap() {
-            let vector = Vector::parse(&std::fs::read_to_string(&file).unwrap()).unwrap();
+            let vector = ConformanceVector::parse(&std::fs::read_to_string(&file).unwrap()).unwrap();
             let Ok((flat, _)) = program(&vector) else { continue };
             for fed in [Fed::Windows, Fed::Blocks] {
                 let Ok(proved) = proved(&flat, fed) else { continue };
                 let name = format!("{} {fed:?}", file.file_stem().unwrap().to_string_lossy());
-                coverage.compare(&name, proved.plan, &mut Random(5));
+                coverage.compare(&name, proved.plan, &mut Lcg(5));
             }
         }
     }
@@ -260,17 +260,17 @@ fn nests_of_vectors_are_equal() {
 fn nests_of_random_programs_are_equal() {
     let mut coverage = Coverage::default();
     for seed in 0..PROGRAMS {
-        let (flat, _) = rml_testkit::flat::random::program(&Random(seed).take(220), 24, false);
+        let (flat, _) = rml_testkit::flat::random::program(&Lcg(seed).take(220), 24, false);
         let fed = if seed % 2 == 0 { Fed::Windows } else { Fed::Blocks };
         let Ok(proved) = proved(&flat, fed) else { continue };
-        coverage.compare(&format!("random program {seed}"), proved.plan, &mut Random(seed));
+        coverage.compare(&format!("random program {seed}"), proved.plan, &mut Lcg(seed));
     }
     for seed in 0..40 {
-        let text = rml_testkit::joined::network(&mut Random(seed));
+        let text = rml_testkit::joined::network(&mut Lcg(seed));
         let options = Compile { node: Some("main".to_owned()), ..Compile::default() };
         let program = rml::compile(&Source::text("main", text), &options).unwrap();
         let Ok(proved) = proved(program.flat(), Fed::Windows) else { continue };
-        coverage.compare(&format!("over concatenations {seed}"), proved.plan, &mut Random(seed));
+        coverage.compare(&format!("over concatenations {seed}"), proved.plan, &mut Lcg(seed));
     }
     assert!(coverage.programs >= 340 && coverage.failed >= 20, "{coverage:#?}");
     assert!(coverage.symbolic >= 2000, "{coverage:#?}");

@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use rml_ir::{DType, Data, Precision, Type, Value};
-use rml_nest::Program;
-use rml_nest::evaluate::{Column, Fault, Machine};
+use rml_nest::NestProgram;
+use rml_nest::evaluate::{Cells, Fault, Machine};
 use rml_plan::reference::{Fault as Wanted, Machine as Reference};
 use rml_plan::{Ends, Plan, Reg};
-use rml_testkit::Random;
+use rml_testkit::Lcg;
 
 /// How long windows are, in turn.
 const LENGTHS: [usize; 6] = [2, 1, 3, 5, 1, 2];
@@ -33,7 +33,7 @@ pub(crate) fn elements(plan: &Plan) -> usize {
 }
 
 /// Runs a plan and its nests.
-pub(crate) fn run(plan: &Arc<Plan>, program: &Arc<Program>, r: &mut Random) -> Result<Ran, String> {
+pub(crate) fn run(plan: &Arc<Plan>, program: &Arc<NestProgram>, r: &mut Lcg) -> Result<Ran, String> {
     let (mut reference, mut machine) = (Reference::new(Arc::clone(plan)), Machine::new(Arc::clone(program)));
     let mut ran = Ran { windows: 0, failed: 0 };
     let windows = (LENGTHS.len() * ELEMENTS / elements(plan).max(1)).clamp(1, LENGTHS.len());
@@ -116,9 +116,9 @@ fn bits(column: &[Option<Value>]) -> Vec<Option<(Type, Vec<u64>)>> {
 }
 
 /// Random inputs, of which the last tick ends the window, if inputs end it.
-fn columns(plan: &Plan, cycles: usize, r: &mut Random) -> Vec<Column> {
+fn columns(plan: &Plan, cycles: usize, r: &mut Lcg) -> Vec<Cells> {
     let large = r.chance(0.3);
-    let mut all: Vec<Column> = Vec::new();
+    let mut all: Vec<Cells> = Vec::new();
     for (_, ty) in &plan.inputs {
         all.push((0..cycles).map(|_| Some(value(ty, plan.precision, large, r))).collect());
     }
@@ -132,7 +132,7 @@ fn columns(plan: &Plan, cycles: usize, r: &mut Random) -> Vec<Column> {
 }
 
 /// Numbers with zeros of both signs, and now and then some that are none.
-fn value(ty: &Type, precision: Precision, large: bool, r: &mut Random) -> Value {
+fn value(ty: &Type, precision: Precision, large: bool, r: &mut Lcg) -> Value {
     const SPECIAL: [f64; 6] = [0.0, -0.0, f64::INFINITY, f64::NEG_INFINITY, f64::NAN, 1e-40];
     let n = ty.shape.len();
     let data = match ty.dtype {

@@ -1,10 +1,12 @@
 //! One change to a program, of which most verify.
 
-use rml_nest::{Access, Def, Fold, Guard, Home, Nest, Positions, Program, Source, Stage, Tick, Work};
-use rml_testkit::Random;
+use rml_nest::{
+    Access, Def, Fold, Guard, Home, Nest, NestProgram, NestStage, Positions, Tick, Variants, Work,
+};
+use rml_testkit::Lcg;
 
 /// Changes one thing, and says what.
-pub(crate) fn change(program: &mut Program, r: &mut Random) -> String {
+pub(crate) fn change(program: &mut NestProgram, r: &mut Lcg) -> String {
     let nodes: Vec<usize> =
         (0..program.nodes.len()).filter(|n| !program.nodes[*n].stages.is_empty()).collect();
     if nodes.is_empty() {
@@ -43,7 +45,7 @@ const PLACES: [Positions; 6] = [
     Positions::NONE,
 ];
 
-fn guards(when: &mut Vec<Guard>, r: &mut Random) -> &'static str {
+fn guards(when: &mut Vec<Guard>, r: &mut Lcg) -> &'static str {
     let at = r.below(when.len());
     if r.chance(0.5) {
         when[at].value = !when[at].value;
@@ -53,7 +55,7 @@ fn guards(when: &mut Vec<Guard>, r: &mut Random) -> &'static str {
     "guard"
 }
 
-fn body(stage: &mut Stage, r: &mut Random) -> &'static str {
+fn body(stage: &mut NestStage, r: &mut Lcg) -> &'static str {
     let Work::Nest(Nest { body, .. }) = &mut stage.work else { return "nothing" };
     let ids: Vec<_> = body.ids().collect();
     let at = *r.pick(&ids);
@@ -85,7 +87,7 @@ fn body(stage: &mut Stage, r: &mut Random) -> &'static str {
     }
 }
 
-fn store(stage: &mut Stage, r: &mut Random) -> &'static str {
+fn store(stage: &mut NestStage, r: &mut Lcg) -> &'static str {
     let Work::Nest(Nest { stores, body, .. }) = &mut stage.work else { return "nothing" };
     let at = r.below(stores.len());
     if r.chance(0.5) {
@@ -96,8 +98,8 @@ fn store(stage: &mut Stage, r: &mut Random) -> &'static str {
     access(&mut stores[at].0, r)
 }
 
-fn source(stage: &mut Stage, moves: &[bool], r: &mut Random) -> &'static str {
-    let mut sources: Vec<&mut Source> = match &mut stage.work {
+fn source(stage: &mut NestStage, moves: &[bool], r: &mut Lcg) -> &'static str {
+    let mut sources: Vec<&mut Variants> = match &mut stage.work {
         Work::Nest(nest) => nest.body.iter_mut().filter_map(Def::source_mut).collect(),
         Work::Call(call) => call.start.iter_mut().chain(&mut call.operands).map(|o| &mut o.source).collect(),
     };
@@ -126,7 +128,7 @@ fn source(stage: &mut Stage, moves: &[bool], r: &mut Random) -> &'static str {
     }
 }
 
-fn access(access: &mut Access, r: &mut Random) -> &'static str {
+fn access(access: &mut Access, r: &mut Lcg) -> &'static str {
     if access.strides.is_empty() || r.chance(0.3) {
         access.offset = r.below(4);
         return "offset";

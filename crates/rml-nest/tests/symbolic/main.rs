@@ -4,14 +4,14 @@
 use std::sync::Arc;
 
 use rml_ir::{DType, Data, Type, Value};
-use rml_nest::evaluate::{Column, Machine};
-use rml_nest::{Program, check, parse, print, verify};
-use rml_testkit::Random;
+use rml_nest::evaluate::{Cells, Machine};
+use rml_nest::{NestProgram, check, parse, print, verify};
+use rml_testkit::Lcg;
 
 mod change;
 
 /// The programs of the file tests.
-fn programs() -> Vec<(String, Program)> {
+fn programs() -> Vec<(String, NestProgram)> {
     let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/files");
     let mut paths: Vec<_> = std::fs::read_dir(folder).unwrap().map(|e| e.unwrap().path()).collect();
     paths.sort();
@@ -22,7 +22,7 @@ fn programs() -> Vec<(String, Program)> {
         all.push((path.file_stem().unwrap().to_string_lossy().into_owned(), parse(nests).unwrap()));
     }
     for seed in 0..120 {
-        let (flat, _) = rml_testkit::flat::random::program(&Random(seed).take(220), 24, false);
+        let (flat, _) = rml_testkit::flat::random::program(&Lcg(seed).take(220), 24, false);
         let fed = if seed % 2 == 0 { rml_schedule::Fed::Windows } else { rml_schedule::Fed::Blocks };
         if let Ok(proved) = rml_schedule::proved(&flat, fed) {
             all.push((format!("random program {seed}"), rml_nest::lower(&proved.plan)));
@@ -40,12 +40,12 @@ fn programs_as_they_are_are_accepted() {
 }
 
 /// Whether two programs give different results for some random windows.
-fn differ(a: &Program, b: &Program, r: &mut Random) -> bool {
+fn differ(a: &NestProgram, b: &NestProgram, r: &mut Lcg) -> bool {
     let (a, b) = (Arc::new(a.clone()), Arc::new(b.clone()));
     (0..12).any(|_| {
         let ticks = 1 + r.below(5) + a.ahead as usize;
-        let inputs: Vec<Column> = a.inputs().map(|slot| column(&a, &a.slots[slot].ty, ticks, r)).collect();
-        let run = |program: &Arc<Program>| {
+        let inputs: Vec<Cells> = a.inputs().map(|slot| column(&a, &a.slots[slot].ty, ticks, r)).collect();
+        let run = |program: &Arc<NestProgram>| {
             let mut machine = Machine::new(Arc::clone(program));
             let registers = program.registers().count();
             let results: Vec<String> = (0..2)
@@ -61,7 +61,7 @@ fn differ(a: &Program, b: &Program, r: &mut Random) -> bool {
     })
 }
 
-fn column(program: &Program, ty: &Type, ticks: usize, r: &mut Random) -> Column {
+fn column(program: &NestProgram, ty: &Type, ticks: usize, r: &mut Lcg) -> Cells {
     let mut cell = |_| {
         let n = ty.shape.len();
         let data = match ty.dtype {
@@ -79,7 +79,7 @@ fn changed_programs_are_refused() {
     let (mut refused, mut finer, mut by_verifier, mut alike, mut missed) = (0, 0, 0, 0, Vec::new());
     for (n, (name, program)) in programs().into_iter().enumerate() {
         for seed in 0..120 {
-            let r = &mut Random((n * 1000 + seed) as u64);
+            let r = &mut Lcg((n * 1000 + seed) as u64);
             // Every second one is a change of the fused program.
             let base = if seed % 2 == 0 { program.clone() } else { rml_nest::fuse(&program) };
             let mut changed = base.clone();
@@ -87,7 +87,7 @@ fn changed_programs_are_refused() {
             if print(&changed) == print(&base) {
                 continue;
             }
-            let differs = || differ(&program, &changed, &mut Random(seed as u64));
+            let differs = || differ(&program, &changed, &mut Lcg(seed as u64));
             if verify(&changed).is_err() {
                 by_verifier += 1;
             } else if check(&program, &changed).is_err() {

@@ -7,12 +7,12 @@ use crate::support::{Cases, precision};
 use rml_ir::op::{Op, conditioned, eval, samples};
 use rml_ir::{DType, Data, Precision, Type, Value};
 use rml_onnx::Refused;
-use rml_plan::reference::Column;
-use rml_testkit::Random;
+use rml_plan::reference::Cells;
+use rml_testkit::Lcg;
 use rml_testkit::samples::operators;
 
 /// A random value; `odd` is the share of special elements.
-fn value(ty: &Type, precision: Precision, odd: f64, r: &mut Random) -> Value {
+fn value(ty: &Type, precision: Precision, odd: f64, r: &mut Lcg) -> Value {
     let n = ty.shape.len();
     let data = match ty.dtype {
         DType::Bool => Data::Bool((0..n).map(|_| r.chance(0.5)).collect()),
@@ -46,7 +46,7 @@ fn some_operators_are_declined() {
 
 #[test]
 fn operators_mean_the_same_elsewhere() {
-    let mut r = Random(3);
+    let mut r = Lcg(3);
     let mut cases = Cases::new();
     for (i, (op, types)) in samples().into_iter().enumerate() {
         let precision = precision(i);
@@ -59,7 +59,7 @@ fn operators_mean_the_same_elsewhere() {
             Op::Cholesky | Op::Solve | Op::Rfft | Op::Irfft { .. } => 0.0,
             _ => 0.1,
         };
-        let mut columns = vec![Column::new(); types.len()];
+        let mut columns = vec![Cells::new(); types.len()];
         // Draws until the operator does not fail.
         while columns.first().map_or(4, Vec::len) < 4 {
             let drawn = types.iter().enumerate().map(|(i, ty)| value(ty, precision, odd(i), &mut r));

@@ -4,11 +4,11 @@ use std::path::Path;
 
 use crate::support::Cases;
 use rml::{Options as Compile, Source};
-use rml_plan::reference::Column;
+use rml_plan::reference::Cells;
 use rml_schedule::{Fed, schedule};
-use rml_sim::Input;
-use rml_testkit::Random;
-use rml_testkit::conformance::{Vector, files, program};
+use rml_sim::InputCell;
+use rml_testkit::Lcg;
+use rml_testkit::conformance::{ConformanceVector, files, program};
 use rml_testkit::samples::columns;
 
 #[test]
@@ -17,18 +17,18 @@ fn vectors_mean_the_same_elsewhere() {
     let mut cases = Cases::new();
     for part in ["vectors", "more"] {
         for file in files(&folder.join(part)).expect("vectors") {
-            let vector =
-                Vector::parse(&std::fs::read_to_string(&file).expect("it is read")).expect("a vector");
+            let vector = ConformanceVector::parse(&std::fs::read_to_string(&file).expect("it is read"))
+                .expect("a vector");
             let Ok((flat, inputs)) = program(&vector) else { continue };
             if file.ends_with("big_ints.json") {
                 // Graphs suspect integers beyond 2^62 even if they do not overflow.
                 continue;
             }
-            let cell = |input: &Input| match input {
-                Input::Given(value) => Some(value.to_precision(flat.precision)),
+            let cell = |input: &InputCell| match input {
+                InputCell::Given(value) => Some(value.to_precision(flat.precision)),
                 _ => None,
             };
-            let columns: Vec<Column> =
+            let columns: Vec<Cells> =
                 (0..flat.inputs.len()).map(|i| inputs.iter().map(|row| cell(&row[i])).collect()).collect();
             if let Ok(plan) = schedule(&flat, Fed::Windows) {
                 let told = file.file_name().unwrap_or_default().to_string_lossy();
@@ -54,7 +54,7 @@ fn examples_mean_the_same_elsewhere() {
             let precision = rml_ir::Precision::F64;
             let options = Compile { node: Some(node.clone()), defaults, precision, ..Compile::default() };
             let Ok(program) = rml::compile(&Source::file(&file), &options) else { continue };
-            let columns = columns(program.flat(), 24, &mut Random(7));
+            let columns = columns(program.flat(), 24, &mut Lcg(7));
             if let Ok(plan) = schedule(program.flat(), Fed::Windows) {
                 let told = format!("{} {node}", file.display());
                 cases.add(&told, &plan, &columns, 24, 4);
@@ -87,7 +87,7 @@ fn products_of_transposed_operands_mean_the_same_elsewhere() {
         let options = Compile { precision: crate::support::precision(i), ..Compile::default() };
         let program = rml::compile(&Source::text("products.rml", &text), &options)
             .unwrap_or_else(|found| panic!("{text}{found:?}"));
-        let columns = columns(program.flat(), 2, &mut Random(7));
+        let columns = columns(program.flat(), 2, &mut Lcg(7));
         let plan = schedule(program.flat(), Fed::Windows).expect("a plan");
         assert!(cases.add(&format!("products of {left} and {right} axes"), &plan, &columns, 2, 1));
     }

@@ -6,7 +6,7 @@ use super::html::{scrolled, text};
 
 /// How often one class was taken for another.
 #[derive(Clone, Debug, Default)]
-pub struct Matrix {
+pub struct ConfusionMatrix {
     /// What it is of.
     pub caption: String,
     /// For each class that is right, how often each class was found.
@@ -18,10 +18,10 @@ pub struct Matrix {
 /// The least share of its colour that a count above 0 has, in percent.
 const LEAST: f64 = 30.0;
 
-impl Matrix {
+impl ConfusionMatrix {
     /// Two tables.
     pub(super) fn to_html(&self) -> String {
-        let Matrix { caption, counts, names } = self;
+        let ConfusionMatrix { caption, counts, names } = self;
         let name =
             |class: usize| names.get(class).map_or_else(|| class.to_string(), |name| text(name).to_string());
         let heads: String =

@@ -12,12 +12,12 @@ pub struct Samples {
     /// What they are, and of how many, in a sentence.
     pub caption: String,
     /// The windows.
-    pub list: Vec<Sample>,
+    pub list: Vec<ShownWindow>,
 }
 
 /// A window.
 #[derive(Clone, PartialEq, Debug, Default)]
-pub struct Sample {
+pub struct ShownWindow {
     /// Its name.
     pub title: String,
     /// What goes in, but for what is right.
@@ -75,7 +75,7 @@ impl Samples {
     }
 }
 
-impl Sample {
+impl ShownWindow {
     /// How many values were found right, of how many that are in both.
     pub fn hits(&self) -> (usize, usize) {
         let pairs = self.right.cells.iter().zip(&self.found.cells);
@@ -346,13 +346,13 @@ mod tests {
         Series { name: name.to_owned(), dims: dims.to_vec(), cells }
     }
 
-    fn html(sample: Sample) -> String {
+    fn html(sample: ShownWindow) -> String {
         Samples { caption: "one < two".to_owned(), list: vec![sample] }.to_html()
     }
 
     #[test]
     fn a_class_is_told_with_its_shares() {
-        let sample = Sample {
+        let sample = ShownWindow {
             title: "window 7".to_owned(),
             inputs: vec![series("x", &[8, 8], &[&[0.5; 64]])],
             right: series("y", &[], &[&[1.0]]),
@@ -372,17 +372,17 @@ mod tests {
         ] {
             assert!(wrong.contains(part), "{part} in {wrong}");
         }
-        let right = html(Sample { found: series("logits", &[], &[&[1.0]]), ..sample });
+        let right = html(ShownWindow { found: series("logits", &[], &[&[1.0]]), ..sample });
         assert!(right.contains("class=\"sample right\"") && right.contains("✓ <b>b&lt;</b>"), "{right}");
     }
 
     #[test]
     fn labels_of_cycles_are_compared_one_by_one() {
-        let sample = Sample {
+        let sample = ShownWindow {
             right: series("y", &[], &[&[0.0], &[1.0], &[1.0]]),
             found: series("c", &[], &[&[0.0], &[2.0], &[1.0]]),
             are_classes: true,
-            ..Sample::default()
+            ..ShownWindow::default()
         };
         let html = html(sample);
         assert!(html.contains("2 of 3 right") && html.contains("<span class=\"miss\">2</span>"), "{html}");
@@ -390,11 +390,11 @@ mod tests {
 
     #[test]
     fn numbers_are_numbers_or_lines() {
-        let one = Sample {
+        let one = ShownWindow {
             inputs: vec![series("x", &[2], &[&[1.0, -2.0]])],
             right: series("y", &[], &[&[0.5]]),
             found: series("o", &[], &[&[0.25]]),
-            ..Sample::default()
+            ..ShownWindow::default()
         };
         let html_of_one = html(one);
         assert!(html_of_one.contains("<b>0.2500</b></span> <span class=\"answer\">is 0.5000, off by 0.2500"));
@@ -402,10 +402,10 @@ mod tests {
             html_of_one.contains("<polyline class=\"c0\" points=\"2.0,4.0 238.0,68.0\"/>"),
             "{html_of_one}"
         );
-        let many = Sample {
+        let many = ShownWindow {
             right: series("y", &[], &[&[0.0], &[1.0]]),
             found: series("o", &[], &[&[0.0], &[f64::NAN]]),
-            ..Sample::default()
+            ..ShownWindow::default()
         };
         let html = html(many);
         assert!(html.contains("<polyline class=\"c1\" points=\"2.0,68.0\"/>"), "{html}");
@@ -416,7 +416,7 @@ mod tests {
         let alt = |cells: usize| {
             let cells: Vec<Vec<f64>> = vec![vec![0.0; 9]; cells];
             let cells: Vec<&[f64]> = cells.iter().map(|cell| &cell[..]).collect();
-            let sample = Sample { inputs: vec![series("x", &[9], &cells)], ..Sample::default() };
+            let sample = ShownWindow { inputs: vec![series("x", &[9], &cells)], ..ShownWindow::default() };
             html(sample).split("alt=\"").nth(1).and_then(|rest| rest.split('"').next()).map(str::to_owned)
         };
         assert_eq!(alt(8).as_deref(), Some("x of , 8 × 9"));

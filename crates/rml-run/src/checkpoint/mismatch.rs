@@ -8,7 +8,7 @@ use rml_driver::Program;
 use rml_ir::flat::around;
 use rml_ir::{InputInfo, Precision, Type, Value};
 
-use super::{Checkpoint, Policy, Position, precision, shown};
+use super::{Checkpoint, Policy, TrainingPosition, precision, shown};
 use crate::fingerprint;
 
 /// The differences between a checkpoint and a program.
@@ -140,7 +140,7 @@ fn renamed_by(program: &Program, (there, here): (&str, &str)) -> String {
 }
 
 /// The differences in how the checkpoint was made.
-fn made_with(before: &Position, program: &Program) -> String {
+fn made_with(before: &TrainingPosition, program: &Program) -> String {
     let mut with = Vec::new();
     if before.origin.program != fingerprint::program(program.sources()) {
         with.push("another version of the program".to_owned());

@@ -31,7 +31,7 @@ use crate::settings::{self, Settings};
 /// ```
 // Files contain one flat object with the fields in this order.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
-pub struct Position {
+pub struct TrainingPosition {
     /// How it is trained.
     #[serde(flatten)]
     pub setup: Setup,
@@ -208,7 +208,7 @@ impl Setup {
     }
 }
 
-impl Position {
+impl TrainingPosition {
     /// Whether the numbers are possible for a run.
     pub(super) fn is_possible(&self) -> bool {
         let (Setup { batch, windows, test, validation, ragged, .. }, Reached { done, sums, .. }) =

@@ -15,7 +15,7 @@ use crate::trace::{self, RunOptions};
 
 /// A run with its chronogram.
 #[derive(Clone, Debug)]
-pub struct Drawn {
+pub struct DrawnRun {
     /// The chronogram; cells of cycles with errors are unknown.
     pub chronogram: Chronogram,
     /// Why the run stopped early, or that cells wait for each other.
@@ -29,7 +29,12 @@ pub struct Drawn {
 ///
 /// # Errors
 /// Inputs that do not fit the program. Errors during the run are in [`Drawn::error`].
-pub fn draw(program: &Program, inputs: &Columns, options: &RunOptions, rows: Rows) -> Result<Drawn, Error> {
+pub fn draw(
+    program: &Program,
+    inputs: &Columns,
+    options: &RunOptions,
+    rows: Rows,
+) -> Result<DrawnRun, Error> {
     Ok(drawn(program, inputs, options, rows, |_, _, _| ())?.0)
 }
 
@@ -43,7 +48,7 @@ pub fn draw_page(
     inputs: &Columns,
     options: &RunOptions,
     rows: Rows,
-) -> Result<(Drawn, Page), Error> {
+) -> Result<(DrawnRun, Page), Error> {
     let (drawn, mut page) =
         drawn(program, inputs, options, rows, |seen, vars, cycles| page::page(program, seen, vars, cycles))?;
     page.costs = page::costs(program, &page, options.engine.profile());
@@ -56,7 +61,7 @@ fn drawn<T>(
     options: &RunOptions,
     rows: Rows,
     look: impl FnOnce((&Statuses<'_>, &ValueNames), &[(Var, String)], usize) -> T,
-) -> Result<(Drawn, T), Error> {
+) -> Result<(DrawnRun, T), Error> {
     let options = RunOptions { all_vars: true, ..options.clone() };
     let (session, trace) = trace::run_session(program, inputs, &options)?;
     let flat = program.flat();
@@ -72,7 +77,7 @@ fn drawn<T>(
     };
     let seen = look((&statuses, &names), &shown, trace.cycles);
     statuses.read()?;
-    Ok((Drawn { chronogram, error: trace.error, warnings: trace.warnings }, seen))
+    Ok((DrawnRun { chronogram, error: trace.error, warnings: trace.warnings }, seen))
 }
 
 /// An upper bound on the bytes of a cell, with its arrows, and the text or drawing made of them.

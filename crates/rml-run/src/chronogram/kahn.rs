@@ -9,10 +9,10 @@ use rml_driver::Program;
 use rml_ir::flat::{Flat, Rhs, Var};
 use rml_ir::op::EvalError;
 use rml_ir::{Value, surface};
-use rml_pictures::{Axis, Cell, Chronogram, Names, Row, Rows};
-use rml_sim::kahn::{self, Failure, Stop, Stream, Wait};
+use rml_pictures::{Axis, Cell, Chronogram, Row, Rows, StreamNames};
+use rml_sim::kahn::{self, KahnFailure, Sequence, Stop, WaitStep};
 
-use super::build::{Drawn, ask, bytes, value_cell};
+use super::build::{DrawnRun, ask, bytes, value_cell};
 use crate::trace::{self, RunOptions};
 
 /// Runs a program, compiled with [`Options::all_vars`](rml_driver::Options), in the Kahn semantics of the paper's
@@ -22,7 +22,12 @@ use crate::trace::{self, RunOptions};
 ///
 /// # Errors
 /// Inputs that do not fit the program; windows, which this semantics does not have; an integer that overflows.
-pub fn kahn(program: &Program, inputs: &Columns, options: &RunOptions, rows: Rows) -> Result<Drawn, Error> {
+pub fn kahn(
+    program: &Program,
+    inputs: &Columns,
+    options: &RunOptions,
+    rows: Rows,
+) -> Result<DrawnRun, Error> {
     let flat = program.flat();
     let fail = |d: Diagnostic| Error::new(d, program.sources().clone());
     if let Some(equation) = flat.equations.iter().find(|e| e.rhs.window().is_some()) {
@@ -52,11 +57,11 @@ pub fn kahn(program: &Program, inputs: &Columns, options: &RunOptions, rows: Row
         ..Chronogram::default()
     };
     let deadlocks = found.deadlocks.into_iter().map(|circle| deadlock(flat, circle));
-    Ok(Drawn { chronogram, error: None, warnings: Diagnostics(deadlocks.collect()) })
+    Ok(DrawnRun { chronogram, error: None, warnings: Diagnostics(deadlocks.collect()) })
 }
 
 /// The cells of a sequence. With `goes_on` there is one more cell, which says whether the sequence continues.
-fn cells((stream, names): (&Stream, Named<'_>), width: usize, goes_on: bool) -> Vec<Cell> {
+fn cells((stream, names): (&Sequence, Named<'_>), width: usize, goes_on: bool) -> Vec<Cell> {
     let values = stream.values.iter().take(width);
     let mut cells: Vec<Cell> = values.map(|value| value_cell(value, names)).collect();
     cells.resize(width, Cell::Blank);
@@ -75,7 +80,7 @@ fn window(span: rml_base::Span) -> Diagnostic {
 }
 
 /// The error of an operator that failed.
-fn failed(flat: &Flat, failure: &Failure) -> Diagnostic {
+fn failed(flat: &Flat, failure: &KahnFailure) -> Diagnostic {
     let equation = &flat.equations[failure.equation];
     let at = format!("in element {} of {}", failure.element, Labels::new(flat).of(equation.lhs));
     match failure.error {
@@ -109,9 +114,9 @@ fn failed(flat: &Flat, failure: &Failure) -> Diagnostic {
 }
 
 /// The warning about a chain of waits, beginning with a named variable of the circle.
-fn deadlock(flat: &Flat, mut circle: Vec<Wait>) -> Diagnostic {
+fn deadlock(flat: &Flat, mut circle: Vec<WaitStep>) -> Diagnostic {
     let labels = Labels::new(flat);
-    let named = |w: &Wait| labels.names.short(w.var).is_some();
+    let named = |w: &WaitStep| labels.names.short(w.var).is_some();
     let start = circle.iter().position(|w| flat.outputs.contains(&labels.names.group(w.var)));
     let start = start.or_else(|| circle.iter().position(named)).unwrap_or(0);
     circle.rotate_left(start);
@@ -144,12 +149,12 @@ fn deadlock(flat: &Flat, mut circle: Vec<Wait>) -> Diagnostic {
 /// The names of variables in reports.
 struct Labels<'a> {
     flat: &'a Flat,
-    names: Names<'a>,
+    names: StreamNames<'a>,
 }
 
 impl<'a> Labels<'a> {
     fn new(flat: &'a Flat) -> Self {
-        Self { flat, names: Names::new(flat) }
+        Self { flat, names: StreamNames::new(flat) }
     }
 
     fn of(&self, v: Var) -> String {

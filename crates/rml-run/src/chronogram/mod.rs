@@ -10,10 +10,11 @@ mod page;
 mod stages;
 mod statuses;
 
-pub use build::{Drawn, draw, draw_page};
+pub use build::{DrawnRun, draw, draw_page};
 pub use kahn::kahn;
 pub use rml_pictures::{
-    Arrow, Axis, Cell, CellIndex, Chronogram, Direction, Heading, LineCost, Names, Origin, Page, PageRow,
-    PlanPart, PlanPicture, PlanRegion, PlanWay, Row, Rows, Side, Status, WindowEnds, dependences, shown,
+    Arrow, Axis, Cell, CellIndex, CellStatus, Chronogram, Direction, Heading, LineCost, LineOrigin, Page,
+    PageRow, PlanPart, PlanPicture, PlanRegion, PlanWay, Row, Rows, Side, StreamNames, WindowEnds,
+    dependences, shown,
 };
 pub use stages::stages;

@@ -9,7 +9,7 @@ use rml_driver::{Program, ValueNames};
 use rml_engine::Status;
 use rml_ir::Value;
 use rml_ir::flat::{Flat, Rhs, Var};
-use rml_pictures::{LineCost, Names, Page, PageRow, WindowEnds, network, reasons};
+use rml_pictures::{LineCost, Page, PageRow, StreamNames, WindowEnds, network, reasons};
 
 use super::statuses::{Statuses, known};
 use crate::profile::ProfileReport;
@@ -86,7 +86,7 @@ fn tensors(
 
 /// The ends of windows, each condition once. Conditions that hold in the same cycles count as one.
 fn windows(flat: &Flat, statuses: &Statuses<'_>, cycles: usize) -> Vec<WindowEnds> {
-    let names = Names::new(flat);
+    let names = StreamNames::new(flat);
     let mut found: Vec<WindowEnds> = Vec::new();
     for data in flat.windows.iter() {
         let holds =

@@ -6,7 +6,7 @@ use rml_driver::Program;
 use rml_engine::End;
 use rml_pictures::{Cell, Chronogram, Row, Rows, shown};
 
-use super::build::{Drawn, ask, table};
+use super::build::{DrawnRun, ask, table};
 use super::statuses::Statuses;
 use crate::trace::{self, RunOptions};
 
@@ -21,7 +21,12 @@ const CELL: u64 = 160;
 ///
 /// # Errors
 /// Inputs that do not fit the program. An error during a run ends the table, and is in [`Drawn::error`].
-pub fn stages(program: &Program, inputs: &Columns, options: &RunOptions, rows: Rows) -> Result<Drawn, Error> {
+pub fn stages(
+    program: &Program,
+    inputs: &Columns,
+    options: &RunOptions,
+    rows: Rows,
+) -> Result<DrawnRun, Error> {
     let options = RunOptions { all_vars: true, ..options.clone() };
     let (whole, names) = (trace::cycles(program, inputs, &options)?, options.names(program)?);
     // A slab for each cycle, each as wide as the whole table.
@@ -30,7 +35,7 @@ pub fn stages(program: &Program, inputs: &Columns, options: &RunOptions, rows: R
     let ends = (1..=whole)
         .map(|n| (n, End::Open))
         .chain((options.end == End::Closed).then_some((whole, End::Closed)));
-    let mut drawn = Drawn {
+    let mut drawn = DrawnRun {
         chronogram: Chronogram { cycles: whole, ..Chronogram::default() },
         error: None,
         warnings: Diagnostics::new(),

@@ -5,7 +5,7 @@ use std::cell::OnceCell;
 use rml_base::Error;
 use rml_engine::Status;
 use rml_ir::flat::Var;
-use rml_pictures::Status as Known;
+use rml_pictures::CellStatus as Known;
 
 use crate::session::Session;
 

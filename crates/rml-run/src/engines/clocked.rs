@@ -4,11 +4,11 @@
 use std::sync::Arc;
 
 use rml_driver::{Options, Source, compile};
-use rml_engine::{Engine, Feeding, Input, Use};
+use rml_engine::{Feeding, InputCell, ProgramEngine, Use};
 use rml_ir::flat::Drawn;
 use rml_ir::{DType, Value};
 use rml_sim::{SimulatorEngine, Status};
-use rml_testkit::Random;
+use rml_testkit::Lcg;
 
 use super::plan::PlanEngine;
 use super::random::told;
@@ -58,21 +58,21 @@ node main(n: int [], end: bool [], x: int [] when end, b: bool [] when end, z: i
 ];
 
 /// Rows that agree with all clocks: inputs that the program does not ask for are absent.
-fn agreeing(flat: &Arc<Drawn>, r: &mut Random, cycles: usize) -> Vec<Vec<Input>> {
-    let offer = |r: &mut Random, ty: DType| match ty {
+fn agreeing(flat: &Arc<Drawn>, r: &mut Lcg, cycles: usize) -> Vec<Vec<InputCell>> {
+    let offer = |r: &mut Lcg, ty: DType| match ty {
         DType::Bool => Value::Bool(r.chance(0.5)),
         _ => Value::Int(i64::try_from(r.below(6)).expect("small")),
     };
     let types: Vec<DType> = flat.inputs.iter().map(|input| flat.vars[input.var].ty.dtype).collect();
-    let rows = (0..cycles).map(|_| types.iter().map(|ty| Input::OnDemand(Some(offer(r, *ty)))).collect());
-    let rows: Vec<Vec<Input>> = rows.collect();
+    let rows = (0..cycles).map(|_| types.iter().map(|ty| InputCell::OnDemand(Some(offer(r, *ty)))).collect());
+    let rows: Vec<Vec<InputCell>> = rows.collect();
     let options = rml_sim::Options { record: true, ..rml_sim::Options::default() };
     let mut sim = rml_sim::Simulator::new(Arc::clone(flat), options);
     rows.iter().for_each(|row| sim.feed(row).expect("it runs"));
     sim.finish(true).expect("it ends");
     let cell = |t: usize, i: usize| match sim.status(t as u64, flat.inputs[i].var) {
-        Ok(Some(Status::Value(value))) => Input::Given(value),
-        _ => Input::Absent,
+        Ok(Some(Status::Value(value))) => InputCell::Given(value),
+        _ => InputCell::Absent,
     };
     (0..cycles).map(|t| (0..types.len()).map(|i| cell(t, i)).collect()).collect()
 }
@@ -92,20 +92,20 @@ fn inputs_that_disagree_with_their_clocks_are_found_as_in_the_simulator() {
             let wish = Use::new(feeding);
             assert!(engine.open(flat, &wish).is_ok(), "no plan: {text}");
             for seed in 0..60 {
-                let mut r = Random(seed);
+                let mut r = Lcg(seed);
                 let mut inputs = agreeing(flat, &mut r, 20);
                 if r.chance(0.6) {
                     let (t, i) = (r.below(20), r.below(flat.inputs.len()));
                     inputs[t][i] = match &inputs[t][i] {
-                        Input::Given(_) => Input::Absent,
+                        InputCell::Given(_) => InputCell::Absent,
                         _ if flat.vars[flat.inputs[i].var].ty.dtype == DType::Bool => {
-                            Input::Given(Value::Bool(r.chance(0.5)))
+                            InputCell::Given(Value::Bool(r.chance(0.5)))
                         }
-                        _ => Input::Given(Value::Int(1)),
+                        _ => InputCell::Given(Value::Int(1)),
                     };
                 }
-                let told = |engine: &dyn Engine| {
-                    told(flat, engine, &wish, &inputs, &mut Random(seed + 1)).expect("it opens")
+                let told = |engine: &dyn ProgramEngine| {
+                    told(flat, engine, &wish, &inputs, &mut Lcg(seed + 1)).expect("it opens")
                 };
                 let (found, wanted) = (told(engine), told(&SimulatorEngine::new()));
                 (ran, failed) = (ran + 1, failed + usize::from(wanted.error.is_some()));
@@ -127,21 +127,21 @@ fn inputs_on_demand_run_by_plan() {
         let program = compile(&Source::text("main", text), &Options::default()).expect("it compiles");
         let flat = program.flat();
         for seed in 0..40 {
-            let mut r = Random(seed);
+            let mut r = Lcg(seed);
             let mut inputs = agreeing(flat, &mut r, 20);
             for (i, input) in flat.inputs.iter().enumerate() {
                 let boolean = flat.vars[input.var].ty.dtype == DType::Bool;
-                let sampled = inputs.iter().any(|row| matches!(row[i], Input::Absent));
+                let sampled = inputs.iter().any(|row| matches!(row[i], InputCell::Absent));
                 for row in inputs.iter_mut().filter(|_| sampled) {
                     let other = if boolean { Value::Bool(true) } else { Value::Int(7) };
-                    row[i] = Input::OnDemand(match &row[i] {
-                        Input::Given(value) => (!r.chance(0.01)).then(|| value.clone()),
+                    row[i] = InputCell::OnDemand(match &row[i] {
+                        InputCell::Given(value) => (!r.chance(0.01)).then(|| value.clone()),
                         _ => r.chance(0.7).then_some(other),
                     });
                 }
             }
-            let told = |engine: &dyn Engine| {
-                told(flat, engine, &Use::new(WINDOWS), &inputs, &mut Random(seed + 1)).expect("it opens")
+            let told = |engine: &dyn ProgramEngine| {
+                told(flat, engine, &Use::new(WINDOWS), &inputs, &mut Lcg(seed + 1)).expect("it opens")
             };
             let (found, wanted) = (told(&PlanEngine::default()), told(&SimulatorEngine::new()));
             assert!(found.contains(&wanted), "seed {seed}: {found:?}\nbut {wanted:?}\n{text}");

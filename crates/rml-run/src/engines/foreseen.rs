@@ -1,10 +1,10 @@
 //! Programs whose windows end where data of the next cycle say so, run by plan and by simulator, with arbitrary blocks.
 
 use rml_driver::{Options, Source, compile};
-use rml_engine::{Engine, Feeding, Use};
+use rml_engine::{Feeding, ProgramEngine, Use};
 use rml_plan::Ends;
 use rml_sim::SimulatorEngine;
-use rml_testkit::Random;
+use rml_testkit::Lcg;
 use rml_testkit::verdicts::respecting;
 
 use super::plan::{PlanEngine, planned};
@@ -74,10 +74,10 @@ fn ends_that_data_of_the_next_cycle_tell_are_those_of_the_simulator() {
         assert_eq!(matches!(plan.plan.ends, Ends::Given(_)), given, "{text}");
         assert!(plan.next.is_some() && !plan.plan.waits, "{text}");
         for (seed, engine) in (0..60).flat_map(|seed| [(seed, &plain), (seed, &calls)]) {
-            let inputs = respecting(flat, &analyses.clocks.clocks, &mut Random(seed), 25);
+            let inputs = respecting(flat, &analyses.clocks.clocks, &mut Lcg(seed), 25);
             let wish = Use::new(Feeding::Windows { cycles: None });
-            let told = |engine: &dyn Engine| {
-                told(flat, engine, &wish, &inputs, &mut Random(seed + 1)).expect("it opens")
+            let told = |engine: &dyn ProgramEngine| {
+                told(flat, engine, &wish, &inputs, &mut Lcg(seed + 1)).expect("it opens")
             };
             let (found, wanted) = (told(engine), told(&SimulatorEngine::new()));
             assert!(found.contains(&wanted), "seed {seed}: {found:?}\nbut {wanted:?}\n{text}");
@@ -94,7 +94,7 @@ fn the_last_window_of_the_data_runs_by_plan() {
     let mut run = engine.open(program.flat(), &Use::new(Feeding::Windows { cycles: None })).expect("a plan");
     let row = |x: i64, r: bool, end: bool| {
         let values = [rml_ir::Value::Int(x), rml_ir::Value::Bool(r), rml_ir::Value::Bool(end)];
-        values.map(rml_engine::Input::Given)
+        values.map(rml_engine::InputCell::Given)
     };
     for (x, r, end) in [(1, true, false), (2, false, false), (4, true, false), (8, false, true)] {
         run.feed(rml_engine::Inputs::Cycle(&row(x, r, end))).expect("it runs");

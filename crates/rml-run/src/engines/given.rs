@@ -2,7 +2,7 @@
 
 use rml_backend::Held;
 use rml_base::Diagnostic;
-use rml_engine::{Column, Input, Inputs, Present};
+use rml_engine::{BlockColumn, InputCell, Inputs, Present};
 use rml_executor::append;
 use rml_ir::{Data, Precision, Value};
 
@@ -28,16 +28,18 @@ impl Given {
             Inputs::Cycle(row) => Ok(row
                 .iter()
                 .map(|input| match input {
-                    Input::Given(value) => Given::new(Present::Always, Some(value.clone()), precision),
-                    Input::OnDemand(Some(value)) => {
+                    InputCell::Given(value) => Given::new(Present::Always, Some(value.clone()), precision),
+                    InputCell::OnDemand(Some(value)) => {
                         let given = Given::new(Present::Always, Some(value.clone()), precision);
                         Given { on_demand: true, ..given }
                     }
-                    Input::Absent | Input::OnDemand(None) => Given::new(Present::Never, None, precision),
+                    InputCell::Absent | InputCell::OnDemand(None) => {
+                        Given::new(Present::Never, None, precision)
+                    }
                 })
                 .collect()),
             Inputs::Block(block) => {
-                let column = |c: &Column| {
+                let column = |c: &BlockColumn| {
                     let value = c.values().map(Held::to_host).transpose()?;
                     let given = Given::new(c.present().clone(), value, precision);
                     Ok(Given { on_demand: c.is_on_demand(), ..given })

@@ -8,8 +8,8 @@ use rml_analysis::{Analyses, Causality, Latency};
 use rml_backend::{Backend, Compiled};
 use rml_backend_cpu::Cpu;
 use rml_base::IndexVec;
-use rml_engine::{Declined, Engine, Exact, Feeding, Reason, Run, Use};
-use rml_executor::{Executor, Prepared, Ragged, Refused, Wish};
+use rml_engine::{Declined, Exact, Feeding, ProgramEngine, Reason, Run, Use};
+use rml_executor::{Executor, PrepareOptions, Prepared, Ragged, Refused};
 use rml_ir::flat::{Drawn, Var};
 use rml_lower::Lowered;
 use rml_plan::{Ends, Plan, Reg};
@@ -54,7 +54,7 @@ struct Found {
     prepared: Arc<OnceLock<Result<Arc<dyn Prepared>, Refused>>>,
 }
 
-impl Engine for PlanEngine {
+impl ProgramEngine for PlanEngine {
     fn name(&self) -> &'static str {
         "plan"
     }
@@ -68,7 +68,7 @@ impl Engine for PlanEngine {
         if fed == Fed::Blocks && !streams(&planned.plan) {
             return Err(Declined::new(Reason::Use, "its windows are not fed as a whole"));
         }
-        let prepare = || self.executor.prepare(&planned.plan, &Wish { threads: self.threads() });
+        let prepare = || self.executor.prepare(&planned.plan, &PrepareOptions { threads: self.threads() });
         let prepared = prepared.get_or_init(prepare).as_ref().map_err(|refused| {
             let name = self.executor.about().name;
             Declined::new(Reason::Use, format!("the backend `{name}` does not run its plan: {}", refused.why))
@@ -221,7 +221,7 @@ fn streams(plan: &Plan) -> bool {
 #[cfg(test)]
 mod tests {
     use rml_driver::{Options, Source, compile};
-    use rml_engine::{Block, Column, End, Input, Inputs, Outputs, Present};
+    use rml_engine::{Block, BlockColumn, End, InputCell, Inputs, KnownOutputs, Present};
     use rml_ir::{Data, Value};
 
     use super::*;
@@ -248,8 +248,8 @@ mod tests {
         rows.iter().map(|row| format!("{} {:?}", row.cycle, row.values)).collect()
     }
 
-    fn bools(values: &[bool]) -> Column {
-        Column::new(
+    fn bools(values: &[bool]) -> BlockColumn {
+        BlockColumn::new(
             Present::Always,
             Value::new(rml_ir::Shape::new(&[values.len()]), Data::Bool(values.to_vec())),
         )
@@ -296,7 +296,7 @@ node main(x: bool [], end: bool []) -> (n when end) n = (count(x) every end) whe
         let more = [vec![bools(&[true, false, true]), bools(&[true, true, false])]].concat();
         run.feed(Inputs::Block(&Block::new(3, more))).expect("it runs");
         assert_eq!((run.open_cycles(), run.usage().activations), (1, 4));
-        let counted = |outputs: &Outputs| {
+        let counted = |outputs: &KnownOutputs| {
             let mut seen = Vec::new();
             outputs.for_each_value(0, |t, value| seen.push((t, value.as_int()))).expect("on the host");
             seen
@@ -318,7 +318,7 @@ node main(r: num []) -> (s, n) x = 0.0 fby (if end then 0.0 else x + r); end = x
         let all: Vec<f32> = (0..42_u8).map(|i| f32::from(i % 3)).collect();
         let block = |values: &[f32]| {
             let values = Value::new(rml_ir::Shape::new(&[values.len()]), Data::F32(values.to_vec()));
-            Block::new(values.shape().dims()[0], vec![Column::new(Present::Always, values)])
+            Block::new(values.shape().dims()[0], vec![BlockColumn::new(Present::Always, values)])
         };
         let program = compile(&Source::text("main", text), &Options::default()).expect("it compiles");
         let feeding = Feeding::Windows { cycles: None };
@@ -356,7 +356,7 @@ node main(r: num []GIVEN) -> (s, w, n) s = back(r) every end; w = 0.5 fby (if en
         let ends: Vec<bool> = lengths.iter().flat_map(|n| (1..=*n).map(move |t| t == *n)).collect();
         let r: Vec<f32> = ends.iter().map(|end| f32::from(u8::from(*end))).collect();
         let shape = rml_ir::Shape::new(&[ends.len()]);
-        let column = |data| Column::new(Present::Always, Value::new(shape.clone(), data));
+        let column = |data| BlockColumn::new(Present::Always, Value::new(shape.clone(), data));
         let (given, found) = (column(Data::Bool(ends.clone())), column(Data::F32(r)));
         for (more, clause, columns) in
             [(", end: bool []", "", vec![found.clone(), given]), ("", "end = r > 0.5;", vec![found.clone()])]
@@ -420,7 +420,7 @@ node main(r: num []GIVEN) -> (s, w, n) s = back(r) every end; w = 0.5 fby (if en
         let ends: Vec<bool> = lengths.iter().flat_map(|n| (1..=*n).map(move |t| t == *n)).collect();
         let r: Vec<f32> = ends.iter().map(|end| f32::from(u8::from(*end))).collect();
         let shape = rml_ir::Shape::new(&[ends.len()]);
-        let column = |data| Column::new(Present::Always, Value::new(shape.clone(), data));
+        let column = |data| BlockColumn::new(Present::Always, Value::new(shape.clone(), data));
         let (given, found) = (column(Data::Bool(ends.clone())), column(Data::F32(r)));
         let feeding = Feeding::Windows { cycles: None };
         for (more, clause, columns) in
@@ -466,7 +466,10 @@ node main(r: num []GIVEN) -> (s, w, n) s = back(r) every end; w = 0.5 fby (if en
             let shape = rml_ir::Shape::new(&[to - from]);
             let x = Value::new(shape.clone(), Data::F32(all[from..to].to_vec()));
             let c = Value::new(shape, Data::Bool((from..to).map(|t| t % 3 != 1).collect()));
-            Block::new(to - from, vec![Column::new(Present::Always, x), Column::new(Present::Always, c)])
+            Block::new(
+                to - from,
+                vec![BlockColumn::new(Present::Always, x), BlockColumn::new(Present::Always, c)],
+            )
         };
         let program = compile(&Source::text("main", text), &Options::default()).expect("it compiles");
         let wanted = simulated(&program, feeding, &block(0, all.len()));
@@ -508,7 +511,7 @@ node main(r: num []GIVEN) -> (s, w, n) s = back(r) every end; w = 0.5 fby (if en
             let x = (from..to).map(|t| f32::from(t % 7)).collect();
             let c = (from..to).map(holds).collect();
             let columns = [Data::F32(x), Data::Bool(c)];
-            let column = |data| Column::new(Present::Always, Value::new(shape.clone(), data));
+            let column = |data| BlockColumn::new(Present::Always, Value::new(shape.clone(), data));
             Block::new(usize::from(to - from), columns.map(column).to_vec())
         };
         let program = compile(&Source::text("main", text), &Options::default()).expect("it compiles");
@@ -556,10 +559,10 @@ node main(r: num []GIVEN) -> (s, w, n) s = back(r) every end; w = 0.5 fby (if en
         let mut run =
             run("node main(x: bool []) -> (y) y = false fby x;", Feeding::Stream { look_ahead: None });
         for x in [true, false] {
-            run.feed(Inputs::Cycle(&[Input::Given(Value::Bool(x))])).expect("it runs");
+            run.feed(Inputs::Cycle(&[InputCell::Given(Value::Bool(x))])).expect("it runs");
         }
         assert_eq!(run.usage().activations, 2);
-        run.feed(Inputs::Block(&Block::new(0, vec![Column::absent()]))).expect("nothing is run");
+        run.feed(Inputs::Block(&Block::new(0, vec![BlockColumn::absent()]))).expect("nothing is run");
         assert_eq!((run.usage().activations, run.cycles()), (2, 2));
     }
 

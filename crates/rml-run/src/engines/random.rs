@@ -4,14 +4,14 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use rml_analysis::{Analyses, Kind, Verdict};
+use rml_analysis::{Analyses, Verdict, WaitKind};
 use rml_backend::Held;
-use rml_engine::{Block, Column, End, Engine, Feeding, Input, Inputs, Present, Run, Use};
+use rml_engine::{Block, BlockColumn, End, Feeding, InputCell, Inputs, Present, ProgramEngine, Run, Use};
 use rml_ir::flat::{Drawn, Init, Rhs, Var};
 use rml_ir::pass::lower_drawn;
 use rml_ir::{Data, Shape, Type, Value};
 use rml_sim::SimulatorEngine;
-use rml_testkit::Random;
+use rml_testkit::Lcg;
 use rml_testkit::flat::random::program;
 use rml_testkit::flat::text;
 use rml_testkit::verdicts::{overflowing, respecting};
@@ -25,22 +25,22 @@ const STREAM: Feeding = Feeding::Stream { look_ahead: None };
 fn may_have_plan(flat: &Drawn, known: &Analyses) -> bool {
     known.clocks.verdict == Verdict::Synchronous
         && !known.causality.findings.iter().any(rml_base::Diagnostic::is_error)
-        && matches!(known.bounds.program.kind, Kind::Bounded | Kind::Windowed)
+        && matches!(known.bounds.program.kind, WaitKind::Bounded | WaitKind::Windowed)
         && !flat.outputs.is_empty()
 }
 
 /// Rows of inputs as columns.
-fn block(flat: &Drawn, rows: &[Vec<Input>]) -> Block {
+fn block(flat: &Drawn, rows: &[Vec<InputCell>]) -> Block {
     let column = |i: usize| {
-        let given = |row: &Vec<Input>| match &row[i] {
-            Input::Given(value) | Input::OnDemand(Some(value)) => Some(value.clone()),
-            Input::Absent | Input::OnDemand(None) => None,
+        let given = |row: &Vec<InputCell>| match &row[i] {
+            InputCell::Given(value) | InputCell::OnDemand(Some(value)) => Some(value.clone()),
+            InputCell::Absent | InputCell::OnDemand(None) => None,
         };
         let cells: Vec<Option<Value>> = rows.iter().map(given).collect();
         let present: Present = cells.iter().map(Option::is_some).collect();
         let values: Vec<Value> = cells.into_iter().flatten().collect();
-        let column = Column::new(present, stacked(&values, &flat.vars[flat.inputs[i].var].ty));
-        let on_demand = rows.iter().any(|row| matches!(row[i], Input::OnDemand(_)));
+        let column = BlockColumn::new(present, stacked(&values, &flat.vars[flat.inputs[i].var].ty));
+        let on_demand = rows.iter().any(|row| matches!(row[i], InputCell::OnDemand(_)));
         if on_demand { column.on_demand() } else { column }
     };
     Block::new(rows.len(), (0..flat.inputs.len()).map(column).collect())
@@ -86,10 +86,10 @@ fn fetched(run: &mut dyn Run, told: &mut Told) {
 /// Feeds rows in random blocks; after each block the states are compared with those of the simulator.
 pub(super) fn told(
     flat: &Arc<Drawn>,
-    engine: &dyn Engine,
+    engine: &dyn ProgramEngine,
     wish: &Use,
-    inputs: &[Vec<Input>],
-    r: &mut Random,
+    inputs: &[Vec<InputCell>],
+    r: &mut Lcg,
 ) -> Option<Told> {
     let mut run = engine.open(flat, wish).ok()?;
     let mut sim = SimulatorEngine::new().open(flat, wish).expect("it runs everything");
@@ -151,7 +151,7 @@ fn has_starts_alone(flat: &Drawn, sim: &dyn Run) -> bool {
 }
 
 /// Sometimes continues with another run, of this engine or of the simulator, in the middle of windows.
-fn hand_over(flat: &Arc<Drawn>, run: &mut Box<dyn Run>, engine: &dyn Engine, wish: &Use, r: &mut Random) {
+fn hand_over(flat: &Arc<Drawn>, run: &mut Box<dyn Run>, engine: &dyn ProgramEngine, wish: &Use, r: &mut Lcg) {
     if run.open_cycles() > 0 || !r.chance(0.3) {
         return;
     }
@@ -166,7 +166,7 @@ fn hand_over(flat: &Arc<Drawn>, run: &mut Box<dyn Run>, engine: &dyn Engine, wis
 
 /// The program after the passes that commands use: unread equations, which would fail only in the simulator, are
 /// removed.
-fn lowered(r: &mut Random) -> Arc<Drawn> {
+fn lowered(r: &mut Lcg) -> Arc<Drawn> {
     let (flat, _) = program(&r.take(220), 24, false);
     Arc::new(lower_drawn((*flat).clone()))
 }
@@ -178,7 +178,7 @@ fn random_programs_cut_anywhere_are_what_they_are_in_the_simulator() {
     let (mut ran, mut failed, mut overflowed) = (0, 0, 0);
     for (feeding, engine) in [(WINDOWS, &plain), (STREAM, &plain), (WINDOWS, &calls)] {
         for seed in 0..1000 {
-            let mut r = Random(seed);
+            let mut r = Lcg(seed);
             let flat = lowered(&mut r);
             let known = Analyses::of(&flat);
             if !may_have_plan(&flat, &known) {
@@ -190,10 +190,10 @@ fn random_programs_cut_anywhere_are_what_they_are_in_the_simulator() {
             }
             if r.chance(0.3) && !flat.inputs.is_empty() {
                 let (t, i) = (r.below(inputs.len()), r.below(flat.inputs.len()));
-                inputs[t][i] = Input::Absent;
+                inputs[t][i] = InputCell::Absent;
             }
             let wish = Use::new(feeding);
-            let told = |engine: &dyn Engine| told(&flat, engine, &wish, &inputs, &mut Random(seed + 1));
+            let told = |engine: &dyn ProgramEngine| told(&flat, engine, &wish, &inputs, &mut Lcg(seed + 1));
             let (Some(found), Some(wanted)) = (told(engine), told(&SimulatorEngine::new())) else { continue };
             (ran, failed) = (ran + 1, failed + usize::from(wanted.error.is_some()));
             overflowed += usize::from(wanted.error.iter().any(|why| why.contains("integer-overflow")));
@@ -211,7 +211,7 @@ fn most_bounded_and_windowed_programs_are_run_by_plan() {
         let (engine, mut all, mut ran) = (PlanEngine::default(), 0, 0);
         let mut declined = BTreeMap::<String, usize>::new();
         for seed in 0..2500 {
-            let flat = lowered(&mut Random(seed));
+            let flat = lowered(&mut Lcg(seed));
             if !may_have_plan(&flat, &Analyses::of(&flat)) {
                 continue;
             }

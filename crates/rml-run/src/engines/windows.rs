@@ -4,11 +4,13 @@ use std::sync::Arc;
 
 use rml_backend::Held;
 use rml_base::{Diagnostic, EntityId, IndexVec, codes};
-use rml_engine::{Block, Column, Fast, Inputs, Outputs, Present, Snapshot, States, Usage, Verdict};
+use rml_engine::{
+    Block, BlockColumn, BlockResult, Fast, Inputs, KnownOutputs, Present, Snapshot, States, Usage,
+};
 use rml_executor::{Fault, Next as Aim, Running};
 use rml_ir::flat::Var;
 use rml_ir::{Data, Shape, Type, Value};
-use rml_plan::{Atom, Ends, Kind, Plan, Reg, Rule};
+use rml_plan::{Atom, Ends, Lifetime, Plan, Reg, Rule};
 use rml_schedule::NextInput;
 
 use super::budget::refused;
@@ -88,7 +90,7 @@ impl Windows {
             }
         }
         let kept = plan.registers.iter_enumerated().zip(delays.iter());
-        let hidden = kept.filter(|((_, register), _)| register.kind == Kind::Hidden);
+        let hidden = kept.filter(|((_, register), _)| register.kind == Lifetime::Hidden);
         let hidden = hidden.map(|((register, _), v)| (register, *v)).collect();
         let (given, cycles, scanned, searched) = (Vec::new(), 0, 0, 0);
         let (foreign, ahead) = (vec![false; plan.registers.len()], plan.ahead() as usize);
@@ -347,7 +349,7 @@ enum Next {
 }
 
 impl Fast for Windows {
-    fn run(&mut self, first: u64, inputs: Inputs<'_>) -> Result<Verdict, Diagnostic> {
+    fn run(&mut self, first: u64, inputs: Inputs<'_>) -> Result<BlockResult, Diagnostic> {
         let (more, count) = (Given::all(inputs, self.plan.precision)?, inputs.cycles());
         if self.cycles == 0 {
             self.given = more;
@@ -397,13 +399,17 @@ impl Fast for Windows {
         let is_done = done == self.cycles;
         let types = self.plan.outputs.iter().map(|output| &output.ty);
         let columns = outputs.into_iter().zip(types).map(|((marks, data), ty)| column(marks, data, ty));
-        let outputs = Outputs::Block { first, block: Block::new(done, columns.collect()) };
+        let outputs = KnownOutputs::Block { first, block: Block::new(done, columns.collect()) };
         if is_suspect {
             self.forget();
-            return Ok(Verdict::Suspect(Some(outputs)));
+            return Ok(BlockResult::Suspect(Some(outputs)));
         }
         self.drop_front(done, &rows);
-        Ok(if is_done { Verdict::Done(outputs) } else { Verdict::Open((done > 0).then_some(outputs)) })
+        Ok(if is_done {
+            BlockResult::Done(outputs)
+        } else {
+            BlockResult::Open((done > 0).then_some(outputs))
+        })
     }
 
     fn forget(&mut self) {
@@ -416,8 +422,8 @@ impl Fast for Windows {
     fn states(&self) -> Result<States, Diagnostic> {
         let registers =
             self.plan.registers.iter().enumerate().filter_map(|(i, register)| match &register.kind {
-                Kind::State { key, .. } => Some((i, Arc::clone(key))),
-                Kind::Local | Kind::Hidden => None,
+                Lifetime::State { key, .. } => Some((i, Arc::clone(key))),
+                Lifetime::Local | Lifetime::Hidden => None,
             });
         Ok(registers
             .filter_map(|(i, key)| {
@@ -432,7 +438,7 @@ impl Fast for Windows {
         let of = |key: &str| {
             plan.registers
                 .iter_enumerated()
-                .find(|(_, r)| matches!(&r.kind, Kind::State { key: k, .. } if **k == *key))
+                .find(|(_, r)| matches!(&r.kind, Lifetime::State { key: k, .. } if **k == *key))
         };
         for (key, value) in states.iter() {
             let fail = |what: &str| Diagnostic::error(codes::sim::STATE_VALUE, what.replace("{}", key));
@@ -468,7 +474,7 @@ impl Fast for Windows {
         }
         self.set_states(&snapshot.states)?;
         for (register, data) in Arc::clone(&self.plan).registers.iter_enumerated() {
-            if let Kind::State { key, .. } = &data.kind
+            if let Lifetime::State { key, .. } = &data.kind
                 && snapshot.states.get(key).is_none()
             {
                 self.unset_register(register);
@@ -489,9 +495,13 @@ impl Fast for Windows {
 }
 
 /// A column of a type: the values in the cycles where it is present.
-fn column(marks: Vec<bool>, data: Data, ty: &Type) -> Column {
+fn column(marks: Vec<bool>, data: Data, ty: &Type) -> BlockColumn {
     let rows = marks.iter().filter(|is_present| **is_present).count();
     let dims: Vec<usize> = std::iter::once(rows).chain(ty.shape.dims().iter().copied()).collect();
     let present: Present = marks.into_iter().collect();
-    if rows == 0 { Column::absent() } else { Column::new(present, Value::new(Shape::new(&dims), data)) }
+    if rows == 0 {
+        BlockColumn::absent()
+    } else {
+        BlockColumn::new(present, Value::new(Shape::new(&dims), data))
+    }
 }

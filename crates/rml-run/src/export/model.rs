@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use rml_backend::routine::{Given, Model, SUSPECT};
+use rml_backend::routine::{RoutineInput, SUSPECT, WindowModel};
 use rml_base::codes::run as codes;
 use rml_base::{Diagnostic, Diagnostics, Error, Sources};
 use rml_driver::{Options, Program, Source};
@@ -105,10 +105,10 @@ pub fn export_model(
 }
 
 /// The names of the inputs and outputs of a graph.
-fn names(model: &Model) -> (Vec<String>, Vec<String>) {
-    let port = |given: &Given| match given {
-        Given::Port(port) => Some(port.name.clone()),
-        Given::Fixed(_) => None,
+fn names(model: &WindowModel) -> (Vec<String>, Vec<String>) {
+    let port = |given: &RoutineInput| match given {
+        RoutineInput::Port(port) => Some(port.name.clone()),
+        RoutineInput::Fixed(_) => None,
     };
     let suspect = model.routine.may_stop().then(|| SUSPECT.to_owned());
     let outputs = model.outputs.iter().map(|port| port.name.clone()).chain(suspect);

@@ -8,7 +8,7 @@ use rml_base::memory::Reservation;
 use rml_base::{Diagnostic, Error};
 use rml_data::{Column, Columns, Elements};
 use rml_driver::{Program, Source, ValueNames, enumerated_inputs};
-use rml_engine::Outputs;
+use rml_engine::KnownOutputs;
 use rml_ir::{Data, Shape};
 
 use super::kept::{insert, joined};
@@ -121,7 +121,7 @@ impl Cycles {
     }
 
     /// Adds the outputs of some cycles.
-    fn add(&mut self, all: &[Outputs]) -> Result<(), Diagnostic> {
+    fn add(&mut self, all: &[KnownOutputs]) -> Result<(), Diagnostic> {
         for outputs in all {
             for (i, (name, cells)) in self.cells.iter_mut().enumerate() {
                 let mut bytes = 0_u64;

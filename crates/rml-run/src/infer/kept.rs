@@ -6,7 +6,7 @@ use rml_base::memory::{Reservation, bytes_of};
 use rml_base::{Diagnostic, Error};
 use rml_data::{Column, Columns, Elements, Windows};
 use rml_driver::ValueNames;
-use rml_engine::Outputs;
+use rml_engine::KnownOutputs;
 use rml_ir::{Data, Shape, Type};
 
 use crate::runner::Family;
@@ -61,10 +61,10 @@ impl Kept {
     ///
     /// # Errors
     /// There is not enough memory for the outputs; they cannot be copied from their device.
-    pub(super) fn add(&mut self, all: &[Outputs], windows: &[usize]) -> Result<(), Diagnostic> {
+    pub(super) fn add(&mut self, all: &[KnownOutputs], windows: &[usize]) -> Result<(), Diagnostic> {
         let size = windows.len();
         self.windows.extend(windows);
-        let cycles: usize = all.iter().map(Outputs::cycles).sum();
+        let cycles: usize = all.iter().map(KnownOutputs::cycles).sum();
         for output in &mut self.outputs {
             let mut elements = 0_u64;
             for outputs in all {

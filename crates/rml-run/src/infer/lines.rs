@@ -6,9 +6,9 @@ use indexmap::IndexMap;
 use rml_base::codes::run as codes;
 use rml_base::codes::sim::SYNC_ERROR;
 use rml_base::{Diagnostic, Error, suggest, visible_name};
-use rml_data::{Cell, Feed, Preparation, Wrong, cells, convert, text};
+use rml_data::{Feed, JsonCell, Preparation, Wrong, cells, convert, text};
 use rml_driver::{Program, ValueNames};
-use rml_engine::{Row, Status};
+use rml_engine::{CycleRow, Status};
 use rml_ir::{DType, InputInfo, Shape, Type, Value};
 
 use crate::session::unknown_input;
@@ -56,7 +56,7 @@ impl Format {
     }
 
     /// A row of outputs as an object. Integers that have names are written by name, and undetermined values as `"?"`.
-    pub(crate) fn answer(&self, running: &Program, row: &Row) -> String {
+    pub(crate) fn answer(&self, running: &Program, row: &CycleRow) -> String {
         let mut out = format!("{{\"cycle\": {}", row.cycle);
         for (info, status) in running.outputs().iter().zip(&row.values) {
             let names = self.names.of(&info.name);
@@ -78,7 +78,7 @@ impl Format {
 }
 
 /// A parsed line: cells by name.
-pub(crate) type Line = IndexMap<String, Cell>;
+pub(crate) type Line = IndexMap<String, JsonCell>;
 
 /// Refuses a line that names no input, or that lacks an input and has an entry with a similar name. Other entries are
 /// ignored, like other columns of files.
@@ -166,7 +166,12 @@ fn without_first_dimension(v: &Value) -> Value {
 
 impl Format {
     /// The value of an input, from its entry in a line.
-    fn feed(&self, input: &InputInfo, cell: &Cell, precision: rml_ir::Precision) -> Result<Feed, Diagnostic> {
+    fn feed(
+        &self,
+        input: &InputInfo,
+        cell: &JsonCell,
+        precision: rml_ir::Precision,
+    ) -> Result<Feed, Diagnostic> {
         let single = self.single && input.batched;
         let bad =
             |why: String| Diagnostic::error(codes::INPUT_TYPE, format!("input `{}`: {why}", input.name));

@@ -7,7 +7,7 @@ use rml_base::codes::run as codes;
 use rml_base::{Diagnostic, Diagnostics, Error, Sources, memory};
 use rml_data::Feed;
 use rml_driver::{Program, enumerated_inputs, keep_inputs};
-use rml_engine::{End, Feeding, Row, Use};
+use rml_engine::{CycleRow, End, Feeding, Use};
 
 use super::lines::{Format, Line, lacking, quoted, refuse_foreign};
 use super::states::inherited;
@@ -247,7 +247,12 @@ impl Running {
     }
 
     /// Runs one cycle; on an error, nothing has changed. Returns the rows of outputs that became known.
-    pub(crate) fn step(&mut self, line: &Line, whole: &Program, format: &Format) -> Result<Vec<Row>, Error> {
+    pub(crate) fn step(
+        &mut self,
+        line: &Line,
+        whole: &Program,
+        format: &Format,
+    ) -> Result<Vec<CycleRow>, Error> {
         let row = format.row(line, whole, self.session.program()).map_err(|d| self.session.fail(d))?;
         if let Err(error) = self.session.feed_row(&row) {
             if self.session.has_failed() {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use indexmap::IndexMap;
 use rml_base::Diagnostic;
 use rml_driver::Program;
-use rml_engine::{Outputs, Row, Status};
+use rml_engine::{CycleRow, KnownOutputs, Status};
 use rml_ir::Value;
 
 use super::metrics;
@@ -32,7 +32,7 @@ impl Averages {
     ///
     /// # Errors
     /// The outputs cannot be copied from their device.
-    pub(crate) fn add(&mut self, all: &[Outputs], windows: usize) -> Result<(), Diagnostic> {
+    pub(crate) fn add(&mut self, all: &[KnownOutputs], windows: usize) -> Result<(), Diagnostic> {
         self.add_metrics(all, windows)?;
         let places = self.gradients.clone();
         self.add_norms(all, &places)
@@ -42,7 +42,7 @@ impl Averages {
     ///
     /// # Errors
     /// The same as for [`add`](Self::add).
-    pub(crate) fn add_metrics(&mut self, all: &[Outputs], windows: usize) -> Result<(), Diagnostic> {
+    pub(crate) fn add_metrics(&mut self, all: &[KnownOutputs], windows: usize) -> Result<(), Diagnostic> {
         for i in (0..self.names.len()).filter(|&i| self.names[i].is_some()).collect::<Vec<_>>() {
             self.add_values(i, (all, i), windows)?;
         }
@@ -55,7 +55,7 @@ impl Averages {
     /// The same as for [`add`](Self::add).
     pub(crate) fn add_norms(
         &mut self,
-        all: &[Outputs],
+        all: &[KnownOutputs],
         places: &IndexMap<Arc<str>, usize>,
     ) -> Result<(), Diagnostic> {
         for (key, i) in self.gradients.clone() {
@@ -71,7 +71,7 @@ impl Averages {
     fn add_values(
         &mut self,
         i: usize,
-        (all, place): (&[Outputs], usize),
+        (all, place): (&[KnownOutputs], usize),
         weight: usize,
     ) -> Result<(), Diagnostic> {
         for outputs in all {
@@ -96,7 +96,7 @@ impl Averages {
     }
 
     /// Adds a row of outputs.
-    pub(crate) fn add_row(&mut self, row: &Row) {
+    pub(crate) fn add_row(&mut self, row: &CycleRow) {
         let entries = self.names.iter().zip(self.sums.iter_mut().zip(&mut self.weights));
         for ((name, (sum, weight)), status) in entries.zip(&row.values) {
             if let (Some(_), Status::Value(v)) = (name, status) {

@@ -7,7 +7,7 @@ use rml_base::codes::sim::SYNC_ERROR;
 use rml_base::{Diagnostic, Diagnostics, Error};
 use rml_data::{Columns, Converted, Feed, Preparation, by_cycle};
 use rml_driver::Program;
-use rml_engine::{Block, Column, Present};
+use rml_engine::{Block, BlockColumn, Present};
 use rml_ir::{InputInfo, Precision, Shape, Value};
 
 use super::RunOptions;
@@ -74,7 +74,7 @@ impl<'a> Table<'a> {
     pub(super) fn block(&self, cycles: Range<usize>) -> Block {
         let column = |i: usize| {
             let (present, values) = self.column(i, cycles.clone());
-            Column::new(present, values)
+            BlockColumn::new(present, values)
         };
         Block::new(cycles.len(), (0..self.inputs.len()).map(column).collect())
     }

@@ -8,9 +8,9 @@ use rml_base::{Diagnostic, Diagnostics, Error};
 
 use super::keeper::{Keeper, Names, Now};
 use super::observer::EpochSummary;
-use super::options::{Direction, TrainOptions};
+use super::options::{BestBy, TrainOptions};
 use super::until::{quoted, unknown};
-use crate::checkpoint::{Best, Position};
+use crate::checkpoint::{Best, TrainingPosition};
 use crate::runner::Metrics;
 
 /// The windows that metrics are averaged over, in the order in which a name without windows is looked up.
@@ -49,7 +49,7 @@ impl Names {
 pub(super) struct Search<'a> {
     of: Of,
     name: String,
-    direction: Direction,
+    direction: BestBy,
     patience: Option<u64>,
     /// The file for the parameters of the best epoch or report.
     file: Option<&'a Path>,
@@ -62,7 +62,7 @@ impl<'a> Search<'a> {
     pub(super) fn new(
         options: &'a TrainOptions,
         names: &Names,
-        position: &mut Position,
+        position: &mut TrainingPosition,
     ) -> Result<Option<Self>, Error> {
         // The best epoch of an earlier run is of no use without its parameters.
         let has_file = options.best.as_ref().is_none_or(|path| path.exists());
@@ -72,7 +72,7 @@ impl<'a> Search<'a> {
         }
         let criterion = options.criterion.clone().unwrap_or_default();
         let (of, name) = find(&criterion.metric, names).ok_or_else(|| missing(options, names))?;
-        let usual = || Direction::usual(name).ok_or_else(|| undirected(&criterion.metric));
+        let usual = || BestBy::usual(name).ok_or_else(|| undirected(&criterion.metric));
         let direction = criterion.direction.map_or_else(usual, Ok)?;
         let search = Self {
             of,
@@ -99,8 +99,8 @@ impl<'a> Search<'a> {
         let value = self.of.metrics(summary).get(&self.name).copied().filter(|value| !value.is_nan());
         let is_better = |value: f64| match (&self.best, self.direction) {
             (None, _) => true,
-            (Some(best), Direction::Min) => value < best.value(),
-            (Some(best), Direction::Max) => value > best.value(),
+            (Some(best), BestBy::Min) => value < best.value(),
+            (Some(best), BestBy::Max) => value > best.value(),
         };
         let Some(value) = value.filter(|value| is_better(*value)) else { return false };
         self.best = Some(Best {
@@ -135,7 +135,7 @@ impl Keeper for Search<'_> {
         Ok(())
     }
 
-    fn is_over(&self, position: &Position) -> bool {
+    fn is_over(&self, position: &TrainingPosition) -> bool {
         self.is_too_long_ago(position.reached.epoch)
     }
 }
@@ -191,11 +191,11 @@ mod tests {
         Names { train: vec!["loss".into(), "n".into()], test: vec!["loss".into()], ..Names::default() }
     }
 
-    fn position(best: Option<Best>) -> Position {
-        Position { best, ..crate::checkpoint::tests::position() }
+    fn position(best: Option<Best>) -> TrainingPosition {
+        TrainingPosition { best, ..crate::checkpoint::tests::position() }
     }
 
-    fn search(metric: &str, direction: Direction, before: Option<&Best>) -> Search<'static> {
+    fn search(metric: &str, direction: BestBy, before: Option<&Best>) -> Search<'static> {
         let criterion = Some(Criterion { metric: metric.to_owned(), direction: Some(direction) });
         let options = TrainOptions { criterion, patience: Some(2), ..TrainOptions::default() };
         let mut position = position(before.cloned());
@@ -206,7 +206,7 @@ mod tests {
 
     #[test]
     fn the_first_of_equal_ones_is_the_best_and_nan_never_is() {
-        let mut least = search("loss", Direction::Min, None);
+        let mut least = search("loss", BestBy::Min, None);
         let seen: Vec<bool> = [(1, f64::NAN), (2, 3.0), (3, 2.0), (4, 2.0), (5, 2.5)]
             .map(|(epoch, loss)| least.see(&summary(epoch, loss)))
             .into();
@@ -214,7 +214,7 @@ mod tests {
         let best = least.best.clone().unwrap();
         assert_eq!((&*best.metric, best.value(), best.epoch), ("test.loss", 2.0, 3));
         assert!(!least.is_too_long_ago(4) && least.is_too_long_ago(5));
-        let mut greatest = search("test.loss", Direction::Max, None);
+        let mut greatest = search("test.loss", BestBy::Max, None);
         assert!(
             greatest.see(&summary(1, 1.0))
                 && !greatest.see(&summary(2, 0.5))
@@ -224,18 +224,18 @@ mod tests {
 
     #[test]
     fn patience_ends_without_any_best() {
-        let mut search = search("loss", Direction::Min, None);
+        let mut search = search("loss", BestBy::Min, None);
         assert!(!search.see(&summary(1, f64::NAN)) && !search.is_too_long_ago(1));
         assert!(!search.see(&summary(2, f64::NAN)) && search.is_too_long_ago(2));
     }
 
     #[test]
     fn a_best_of_another_metric_is_forgotten() {
-        let mut first = search("loss", Direction::Min, None);
+        let mut first = search("loss", BestBy::Min, None);
         first.see(&summary(1, 3.0));
-        assert_eq!(search("loss", Direction::Min, first.best.as_ref()).best, first.best);
-        assert_eq!(search("loss", Direction::Max, first.best.as_ref()).best, None);
-        assert_eq!(search("train.loss", Direction::Min, first.best.as_ref()).best, None);
+        assert_eq!(search("loss", BestBy::Min, first.best.as_ref()).best, first.best);
+        assert_eq!(search("loss", BestBy::Max, first.best.as_ref()).best, None);
+        assert_eq!(search("train.loss", BestBy::Min, first.best.as_ref()).best, None);
     }
 
     #[test]
@@ -248,7 +248,7 @@ mod tests {
                 .to_string()
         };
         assert!(of(None).contains("`train.error`"));
-        let text = of(Some(Criterion { metric: "train.eror".into(), direction: Some(Direction::Min) }));
+        let text = of(Some(Criterion { metric: "train.eror".into(), direction: Some(BestBy::Min) }));
         assert!(text.contains("there is `train.error`"), "{text}");
     }
 }

@@ -10,7 +10,7 @@ use rml_pictures::{ComparedMetric, ComparedRun, Comparison};
 use serde_json::Value;
 
 use super::log::{self, Row};
-use super::options::Direction;
+use super::options::BestBy;
 use super::sweep::run::OUTCOME;
 
 /// The most logs that are searched for.
@@ -90,7 +90,7 @@ pub fn runs_page(folder: &Path, page: &RunsPage) -> Result<String, Error> {
     };
     let of_metric = |name: &String| ComparedMetric {
         title: title(name),
-        is_high: Direction::usual(name).map(|direction| direction == Direction::Max),
+        is_high: BestBy::usual(name).map(|direction| direction == BestBy::Max),
     };
     let comparison = Comparison {
         title: page.title.clone().unwrap_or_else(|| format!("Runs in {}", folder.display())),

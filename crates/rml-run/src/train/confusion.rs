@@ -6,7 +6,7 @@ use rml_base::codes::run as codes;
 use rml_base::{Diagnostic, Error};
 use rml_data::Windows;
 use rml_driver::{ClassAxes, Program, keep_inputs};
-use rml_engine::{Block, Input, Outputs};
+use rml_engine::{Block, InputCell, KnownOutputs};
 use rml_ir::{DType, Data, Type, Value};
 
 /// The most classes that are counted.
@@ -264,7 +264,7 @@ impl Counts<'_> {
     /// Values that cannot be copied from their device.
     pub(crate) fn add(
         &mut self,
-        all: &[Outputs],
+        all: &[KnownOutputs],
         data: &Windows,
         windows: &[usize],
     ) -> Result<(), Diagnostic> {
@@ -334,15 +334,15 @@ pub(super) fn input(data: &Windows, i: usize, windows: &[usize]) -> Result<Vec<O
     let (mut rows, mut row, mut values) = (block.rows()?, Vec::new(), Vec::with_capacity(cycles));
     while rows.next_inputs(&mut row) {
         values.push(row.pop().and_then(|input| match input {
-            Input::Given(value) | Input::OnDemand(Some(value)) => Some(value),
-            Input::OnDemand(None) | Input::Absent => None,
+            InputCell::Given(value) | InputCell::OnDemand(Some(value)) => Some(value),
+            InputCell::OnDemand(None) | InputCell::Absent => None,
         }));
     }
     Ok(values)
 }
 
 /// The values of an output, cycle by cycle.
-pub(super) fn output(all: &[Outputs], o: usize) -> Result<Vec<Option<Value>>, Diagnostic> {
+pub(super) fn output(all: &[KnownOutputs], o: usize) -> Result<Vec<Option<Value>>, Diagnostic> {
     let mut values = Vec::new();
     for outputs in all {
         let start = values.len();

@@ -15,7 +15,7 @@ use super::options::TrainOptions;
 use super::records::Records;
 use super::still::Still;
 use super::updates::updates;
-use crate::checkpoint::{Position, Reached};
+use crate::checkpoint::{Reached, TrainingPosition};
 use crate::runner::{Averages, Metrics, metric_names};
 use crate::session::Session;
 
@@ -82,7 +82,7 @@ pub(super) trait Blocks {
 /// A training in progress: its options, its progress, and its records.
 pub(super) struct Course<'a> {
     options: &'a TrainOptions,
-    position: Position,
+    position: TrainingPosition,
     averages: Averages,
     records: Records<'a>,
     report: TrainReport,
@@ -102,7 +102,7 @@ impl<'a> Course<'a> {
         options: &'a TrainOptions,
         program: &Program,
         names: Names,
-        mut position: Position,
+        mut position: TrainingPosition,
     ) -> Result<Self, Error> {
         let parameters = program.flat().states.iter().filter(|(_, state)| state.parameter && options.stats);
         let parameters = parameters.map(|(key, _)| key.to_string()).collect();
@@ -114,7 +114,7 @@ impl<'a> Course<'a> {
         Ok(Self { options, position, averages, records, report, of: 0, began, still: None, exploded: false })
     }
 
-    pub(super) fn position(&self) -> &Position {
+    pub(super) fn position(&self) -> &TrainingPosition {
         &self.position
     }
 

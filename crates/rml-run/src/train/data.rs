@@ -7,7 +7,7 @@ use rml_base::codes::run as codes;
 use rml_base::profile::Phase;
 use rml_base::{Diagnostic, Diagnostics, Error};
 use rml_data::{
-    Amount, Arranged, Batches, Dataset, Kept, Parts, Preparation, Ranges, Recipe, Windows, Wish,
+    Amount, Arranged, Batches, Dataset, Kept, Parts, Preparation, Ranges, Recipe, SplitRequest, Windows,
     check_ranges, order,
 };
 use rml_driver::{ClassAxes, Options, Program, Source, enumerated_inputs, interface};
@@ -25,7 +25,7 @@ use super::steps::Steps;
 use super::test::{Nodes, Test, warn_of_learning};
 use super::updates;
 use super::{doubts, scale, targets};
-use crate::checkpoint::{Checkpoint, Position, Reached, Setup};
+use crate::checkpoint::{Checkpoint, Reached, Setup, TrainingPosition};
 use crate::fingerprint;
 use crate::runner::{Averages, Family, Metrics};
 use crate::session::Session;
@@ -138,7 +138,7 @@ impl<'a> OnData<'a> {
     }
 
     /// The position at which it starts.
-    pub(super) fn position(&self) -> &Position {
+    pub(super) fn position(&self) -> &TrainingPosition {
         self.course.position()
     }
 
@@ -275,7 +275,7 @@ fn position(
     windows: &Windows,
     options: &TrainOptions,
     observer: &mut dyn Observer,
-) -> Result<Position, Error> {
+) -> Result<TrainingPosition, Error> {
     let mut names: Vec<String> = common.program.inputs().iter().map(|i| i.name.to_string()).collect();
     names.extend(
         recipe.cut.columns().into_iter().filter(|name| !has(&common.program, name)).map(str::to_owned),
@@ -303,7 +303,7 @@ fn setup(common: &Common, windows: &Windows, options: &TrainOptions) -> Result<S
     let ragged = windows.same_length().is_none();
     let wish = |split: TestSplit, purpose| checked(split, purpose).map(TestSplit::wish);
     let test = options.test.map(|split| wish(split, "testing")).transpose()?;
-    let none = Wish { amount: Amount::Count(0), last: false };
+    let none = SplitRequest { amount: Amount::Count(0), last: false };
     let wished = validation.map_or(Ok(none), |split| wish(split, "validation"))?;
     if let Some((ranges, test)) = windows.divide((test, TestSplit::DEFAULT_SHARE), wished, common.seed)? {
         let kept = |ranges: &[(usize, usize)], last| Kept { count: Ranges::count(ranges), last };
@@ -488,7 +488,7 @@ fn checked(split: TestSplit, purpose: &str) -> Result<TestSplit, Error> {
 
 /// The windows that are kept for a purpose.
 fn count(split: TestSplit, windows: usize, purpose: &str) -> Result<Kept, Error> {
-    let Wish { amount, last } = checked(split, purpose)?.wish();
+    let SplitRequest { amount, last } = checked(split, purpose)?.wish();
     let count = amount.of(windows);
     if count >= windows {
         let what =

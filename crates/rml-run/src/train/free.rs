@@ -11,7 +11,7 @@ use super::keeper::Names;
 use super::observer::{EpochSummary, Observer, Ran, TrainInfo, TrainReport};
 use super::options::{Length, TrainOptions};
 use super::start::{Common, refuse_shards};
-use crate::checkpoint::{Done, Policy, Position, Reached};
+use crate::checkpoint::{Done, Policy, Reached, TrainingPosition};
 use crate::rollout::{Reach, Rollout};
 use crate::runner::Averages;
 use crate::session::Session;
@@ -53,7 +53,7 @@ impl<'a> Free<'a> {
     }
 
     /// The position at which it starts.
-    pub(super) fn position(&self) -> &Position {
+    pub(super) fn position(&self) -> &TrainingPosition {
         self.course.position()
     }
 

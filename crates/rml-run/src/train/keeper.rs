@@ -9,7 +9,7 @@ use rml_base::profile::Phase;
 use rml_ir::Value;
 
 use super::observer::{EpochSummary, TrainReport};
-use crate::checkpoint::{Checkpoint, Position};
+use crate::checkpoint::{Checkpoint, TrainingPosition};
 use crate::engines::Engine;
 
 /// Returns the states for a checkpoint.
@@ -49,14 +49,14 @@ pub(super) trait Keeper {
     }
 
     /// Whether training should end.
-    fn is_over(&self, _: &Position) -> bool {
+    fn is_over(&self, _: &TrainingPosition) -> bool {
         false
     }
 }
 
 /// The state of a training when keepers are called.
 pub(super) struct Now<'n> {
-    pub(super) position: &'n mut Position,
+    pub(super) position: &'n mut TrainingPosition,
     pub(super) report: &'n mut TrainReport,
     pub(super) states: States<'n>,
     pub(super) engine: &'n Engine,

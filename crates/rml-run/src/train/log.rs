@@ -15,7 +15,7 @@ use serde_json::{Map, Value, json};
 use super::keeper::{Keeper, Names, Now};
 use super::observer::EpochSummary;
 use super::options::TrainOptions;
-use crate::checkpoint::Position;
+use crate::checkpoint::TrainingPosition;
 
 mod events;
 
@@ -56,7 +56,7 @@ impl Log {
     pub(super) fn open(
         folder: &Path,
         names: &Names,
-        position: &Position,
+        position: &TrainingPosition,
         options: &TrainOptions,
     ) -> Result<Self, Error> {
         let run = run(position);
@@ -114,7 +114,7 @@ impl Keeper for Log {
 }
 
 /// The facts that identify a run, which a resumed run shares with the earlier one.
-pub(super) fn run(position: &Position) -> Value {
+pub(super) fn run(position: &TrainingPosition) -> Value {
     let setup = &position.setup;
     let set = position.set.iter().flatten().map(|(name, value)| (name.clone(), value.to_string().into()));
     json!({

@@ -6,8 +6,8 @@ use serde_json::{Map, Value, json};
 
 use super::confusion::Confusion;
 use super::samples::EvaluatedSamples;
-use super::updates::Updates;
-use crate::checkpoint::{Best, Position};
+use super::updates::UpdateCounts;
+use crate::checkpoint::{Best, TrainingPosition};
 use crate::runner::{Metrics, json_metrics, json_number};
 use crate::session::Session;
 
@@ -110,12 +110,12 @@ pub struct TrainInfo {
     /// The number of trained elements.
     pub parameters: usize,
     /// How often the elements are updated.
-    pub updates: Updates,
+    pub updates: UpdateCounts,
     /// Whether every window has one cycle.
     pub single_cycles: bool,
     /// The position at which it starts: its node, its seed, the sizes of its splits, and the hashes of its program and
     /// its data.
-    pub position: Position,
+    pub position: TrainingPosition,
 }
 
 /// The progress of an epoch or report.

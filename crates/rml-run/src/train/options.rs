@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use indexmap::IndexMap;
 use rml_base::Diagnostic;
 use rml_base::codes::run as codes;
-use rml_data::{Amount, Dataset, Recipe, Wish};
+use rml_data::{Amount, Dataset, Recipe, SplitRequest};
 use rml_ir::Precision;
 use rml_ir::typed::StaticValue;
 
@@ -59,14 +59,14 @@ impl TestSplit {
     pub const LAST: &str = "last:";
 
     /// The request in the terms of `rml-data`.
-    pub(super) fn wish(self) -> Wish {
+    pub(super) fn wish(self) -> SplitRequest {
         let (amount, last) = match self {
             Self::Share(share) => (Amount::Share(share), false),
             Self::Count(count) => (Amount::Count(count), false),
             Self::LastShare(share) => (Amount::Share(share), true),
             Self::LastCount(count) => (Amount::Count(count), true),
         };
-        Wish { amount, last }
+        SplitRequest { amount, last }
     }
 }
 
@@ -161,14 +161,14 @@ pub enum Evaluate {
 /// assert_eq!(Direction::Max.to_string(), "max");
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Direction {
+pub enum BestBy {
     /// A smaller number, as of a loss.
     Min,
     /// A greater number, as of an accuracy.
     Max,
 }
 
-impl Direction {
+impl BestBy {
     /// The better direction of a metric, if its name implies one.
     pub(crate) fn usual(metric: &str) -> Option<Self> {
         if metric.ends_with("loss") || metric.ends_with("error") {
@@ -181,7 +181,7 @@ impl Direction {
     }
 }
 
-impl fmt::Display for Direction {
+impl fmt::Display for BestBy {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(if *self == Self::Min { "min" } else { "max" })
     }
@@ -211,12 +211,12 @@ pub struct Criterion {
     pub metric: String,
     /// The better direction. `None`: the smallest value of a metric whose name ends in `loss` or `error`, the greatest
     /// of one that ends in `accuracy`, and an error for any other.
-    pub direction: Option<Direction>,
+    pub direction: Option<BestBy>,
 }
 
 impl fmt::Display for Criterion {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.direction.or_else(|| Direction::usual(&self.metric)) {
+        match self.direction.or_else(|| BestBy::usual(&self.metric)) {
             Some(direction) => write!(f, "{}:{direction}", self.metric),
             None => f.write_str(&self.metric),
         }
@@ -226,7 +226,7 @@ impl fmt::Display for Criterion {
 impl Default for Criterion {
     /// The smallest `loss`.
     fn default() -> Self {
-        Self { metric: "loss".to_owned(), direction: Some(Direction::Min) }
+        Self { metric: "loss".to_owned(), direction: Some(BestBy::Min) }
     }
 }
 

@@ -10,7 +10,7 @@ use rml_pictures::{Curves, Mark, Panel, curves};
 
 use super::log;
 use super::observer::EpochSummary;
-use super::options::Direction;
+use super::options::BestBy;
 use super::sweep::table::Spread;
 use super::sweep::{RunOutcome, SweepReport};
 
@@ -41,13 +41,13 @@ fn mark(panel: &Panel, epochs: &[EpochSummary]) -> Option<Mark> {
         (metric == panel.title).then(|| Mark { line, step: best.epoch as f64, value: best.value() })
     });
     let usual = || {
-        let direction = Direction::usual(&panel.title)?;
+        let direction = BestBy::usual(&panel.title)?;
         let is = |part: &str| panel.lines.iter().position(|(name, _)| name == part);
         let line = is("validation").or_else(|| is("test")).or_else(|| is("train"))?;
         let finite = panel.lines[line].1.iter().filter(|(_, value)| value.is_finite());
         let (step, value) = match direction {
-            Direction::Min => finite.min_by(|a, b| a.1.total_cmp(&b.1)),
-            Direction::Max => finite.min_by(|a, b| b.1.total_cmp(&a.1)),
+            BestBy::Min => finite.min_by(|a, b| a.1.total_cmp(&b.1)),
+            BestBy::Max => finite.min_by(|a, b| b.1.total_cmp(&a.1)),
         }?;
         Some(Mark { line, step: *step, value: *value })
     };

@@ -4,12 +4,12 @@ use std::sync::Arc;
 
 use indexmap::IndexMap;
 use rml_ir::{Data, Value};
-use rml_pictures::{Matrix, Report, Samples, Trained, norm};
+use rml_pictures::{ConfusionMatrix, Samples, Trained, TrainingReport, norm};
 
 use super::confusion::Confusion;
 use super::observer::{EpochSummary, Observer, TrainInfo};
 use super::plot::{marked_curves, steps};
-use crate::checkpoint::Position;
+use crate::checkpoint::TrainingPosition;
 use crate::profile::ProfileReport;
 use crate::session::Session;
 
@@ -84,7 +84,7 @@ impl TrainRecord {
     /// The page in HTML: one self-contained file.
     pub fn page(&self, page: &TrainPage) -> String {
         let last = self.result(page.of_best);
-        let mut report = Report {
+        let mut report = TrainingReport {
             title: page.title.clone(),
             outcome: page.outcome.clone(),
             findings: page.findings.clone(),
@@ -101,7 +101,7 @@ impl TrainRecord {
                 .cloned()
                 .chain(self.info.as_ref().map(facts).unwrap_or_default())
                 .collect(),
-            ..Report::default()
+            ..TrainingReport::default()
         };
         if !self.epochs.is_empty() {
             report.curves = marked_curves(&self.epochs);
@@ -155,7 +155,7 @@ impl TrainRecord {
         self.after.iter().map(trained).collect()
     }
 
-    fn times(&self, profile: &ProfileReport, report: &mut Report) {
+    fn times(&self, profile: &ProfileReport, report: &mut TrainingReport) {
         let (others, lines) = profile.rows();
         report.times = vec![("computing: steps and evaluations".to_owned(), profile.computing())];
         report.times.extend(others);
@@ -228,14 +228,14 @@ fn results(last: &EpochSummary) -> Vec<(String, String)> {
     of.chain(metrics).chain(best).collect()
 }
 
-fn matrix(confusion: &Confusion, epoch: u64) -> Matrix {
+fn matrix(confusion: &Confusion, epoch: u64) -> ConfusionMatrix {
     let (right, all) = confusion.right();
     let Confusion { label, found, of, counts, names, others } = confusion;
     let others = if *others > 0 { format!("; {others} were no class") } else { String::new() };
     let caption = format!(
         "`{label}` in rows, what `{found}` says in columns, over the {of} windows after epoch {epoch}: {right} of {all} are right{others}"
     );
-    Matrix { caption, counts: counts.clone(), names: names.clone() }
+    ConfusionMatrix { caption, counts: counts.clone(), names: names.clone() }
 }
 
 fn which(windows: usize, last: bool) -> String {
@@ -244,7 +244,7 @@ fn which(windows: usize, last: bool) -> String {
 
 /// The facts that determine the result.
 fn facts(info: &TrainInfo) -> Vec<(String, String)> {
-    let Position { setup, origin, set, .. } = &info.position;
+    let TrainingPosition { setup, origin, set, .. } = &info.position;
     let mut facts = vec![
         ("node".to_owned(), setup.node.clone()),
         ("seed".to_owned(), setup.seed.to_string()),

@@ -13,7 +13,7 @@ use super::observer::EpochSummary;
 use super::options::TrainOptions;
 use super::stats::Watched;
 use super::until::Goal;
-use crate::checkpoint::Position;
+use crate::checkpoint::TrainingPosition;
 use crate::engines::Engine;
 
 /// The keepers that the options ask for.
@@ -24,7 +24,7 @@ impl<'a> Records<'a> {
     pub(super) fn new(
         options: &'a TrainOptions,
         names: &Names,
-        position: &mut Position,
+        position: &mut TrainingPosition,
     ) -> Result<Self, Error> {
         fn boxed<'a>(keeper: impl Keeper + 'a) -> Box<dyn Keeper + 'a> {
             Box::new(keeper)
@@ -63,7 +63,7 @@ impl Keeper for Records<'_> {
         self.0.iter_mut().try_for_each(|keeper| keeper.end(now))
     }
 
-    fn is_over(&self, position: &Position) -> bool {
+    fn is_over(&self, position: &TrainingPosition) -> bool {
         self.0.iter().any(|keeper| keeper.is_over(position))
     }
 }

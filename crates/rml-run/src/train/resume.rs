@@ -11,7 +11,7 @@ use rml_ir::Precision;
 
 use super::observer::Observer;
 use super::options::TrainOptions;
-use crate::checkpoint::{Position, Reached, Setup};
+use crate::checkpoint::{Reached, Setup, TrainingPosition};
 use crate::settings::Settings;
 
 /// The terms of a run that do not depend on the data.
@@ -31,8 +31,8 @@ pub(super) struct Terms {
 ///
 /// # Errors
 /// All options that contradict the run to resume.
-pub(super) fn terms(options: &TrainOptions, before: Option<&Position>) -> Result<Terms, Error> {
-    let Some(Position { setup: before, reached, set, preparation, .. }) = before else {
+pub(super) fn terms(options: &TrainOptions, before: Option<&TrainingPosition>) -> Result<Terms, Error> {
+    let Some(TrainingPosition { setup: before, reached, set, preparation, .. }) = before else {
         return Ok(Terms {
             node: options.node.clone().unwrap_or_else(|| "train".to_owned()),
             set: options.set.clone(),
@@ -175,12 +175,12 @@ fn check_kept(findings: &mut Diagnostics, purpose: &str, before: Kept, now: Kept
 /// # Errors
 /// All data, and options about it, that contradict the run to resume.
 pub(super) fn position(
-    before: &Position,
-    now: &Position,
+    before: &TrainingPosition,
+    now: &TrainingPosition,
     options: &TrainOptions,
     anew: &[String],
     observer: &mut dyn Observer,
-) -> Result<Position, Error> {
+) -> Result<TrainingPosition, Error> {
     let mut findings = Diagnostics::new();
     let (setup, setup_now) = (&before.setup, &now.setup);
     if setup.windows != setup_now.windows {
@@ -212,12 +212,12 @@ pub(super) fn position(
 /// # Errors
 /// Options that contradict the run to resume.
 pub(super) fn position_without_data(
-    before: &Position,
-    now: &Position,
+    before: &TrainingPosition,
+    now: &TrainingPosition,
     options: &TrainOptions,
     anew: &[String],
     observer: &mut dyn Observer,
-) -> Result<Position, Error> {
+) -> Result<TrainingPosition, Error> {
     let mut findings = Diagnostics::new();
     let mut position = before.clone();
     position.setup.test = now.setup.test;
@@ -241,7 +241,12 @@ pub(super) fn position_without_data(
 }
 
 /// The position of a run that continues, with a warning about changes.
-fn carry_on(before: &Position, now: &Position, anew: &[String], observer: &mut dyn Observer) -> Position {
+fn carry_on(
+    before: &TrainingPosition,
+    now: &TrainingPosition,
+    anew: &[String],
+    observer: &mut dyn Observer,
+) -> TrainingPosition {
     for (code, what, same) in [
         (codes::PROGRAM_CHANGED, "program", before.origin.program == now.origin.program),
         (codes::DATA_CHANGED, "data", before.origin.data == now.origin.data),
@@ -258,5 +263,5 @@ fn carry_on(before: &Position, now: &Position, anew: &[String], observer: &mut d
         }
     }
     let setup = Setup { ragged: now.setup.ragged, ..before.setup.clone() };
-    Position { setup, origin: now.origin.clone(), set: now.set.clone(), ..before.clone() }
+    TrainingPosition { setup, origin: now.origin.clone(), set: now.set.clone(), ..before.clone() }
 }

@@ -3,9 +3,9 @@
 use rml_base::Diagnostic;
 use rml_data::Windows;
 use rml_driver::{Program, keep_inputs};
-use rml_engine::Outputs;
+use rml_engine::KnownOutputs;
 use rml_ir::{DType, Data, Value};
-use rml_pictures::{Sample, Series};
+use rml_pictures::{Series, ShownWindow};
 
 use super::confusion::{self, Pair, greatest};
 
@@ -42,14 +42,14 @@ pub struct EvaluatedSamples {
     /// The output that was found.
     pub found: String,
     /// The windows that are shown.
-    pub list: Vec<Sample>,
+    pub list: Vec<ShownWindow>,
 }
 
 impl EvaluatedSamples {
     /// What they are, in a sentence.
     pub(super) fn caption(&self, what: &str, epoch: u64) -> String {
         let Self { of, among, label, found, list } = self;
-        let right = match list.iter().map(Sample::hits).fold((0, 0), |a, b| (a.0 + b.0, a.1 + b.1)) {
+        let right = match list.iter().map(ShownWindow::hits).fold((0, 0), |a, b| (a.0 + b.0, a.1 + b.1)) {
             (hits, all) if list.iter().all(|sample| sample.are_classes) => {
                 format!(", {hits} of {all} are right")
             }
@@ -130,7 +130,7 @@ pub(super) struct Collecting<'a> {
     of: &'static str,
     among: usize,
     windows: Vec<usize>,
-    list: Vec<(usize, Sample)>,
+    list: Vec<(usize, ShownWindow)>,
 }
 
 impl Collecting<'_> {
@@ -138,7 +138,12 @@ impl Collecting<'_> {
     ///
     /// # Errors
     /// Values that cannot be copied from their device.
-    pub(super) fn add(&mut self, all: &[Outputs], data: &Windows, ran: &[usize]) -> Result<(), Diagnostic> {
+    pub(super) fn add(
+        &mut self,
+        all: &[KnownOutputs],
+        data: &Windows,
+        ran: &[usize],
+    ) -> Result<(), Diagnostic> {
         let mut found = None;
         for (at, window) in ran.iter().enumerate() {
             let Ok(place) = self.windows.binary_search(window) else { continue };
@@ -173,7 +178,7 @@ impl Asked {
         data: &Windows,
         window: usize,
         (at, of): (usize, usize),
-    ) -> Result<Sample, Diagnostic> {
+    ) -> Result<ShownWindow, Diagnostic> {
         let right = self.input(data, self.label, window)?;
         let output = &self.program.outputs()[self.found];
         let part = |value: &Value| {
@@ -184,7 +189,7 @@ impl Asked {
         let cells: Vec<Option<Vec<f64>>> = found.iter().map(|value| value.as_ref().map(part)).collect();
         let inputs = self.inputs.iter().map(|i| self.input(data, *i, window)).collect::<Result<_, _>>()?;
         let (name, dims) = (output.name.to_string(), right.dims.clone());
-        let mut sample = Sample { title: format!("window {window}"), inputs, ..Sample::default() };
+        let mut sample = ShownWindow { title: format!("window {window}"), inputs, ..ShownWindow::default() };
         (sample.found, sample.shares) = match self.classes.as_ref().map(|pair| (pair, pair.scores())) {
             None | Some((_, None)) => (Series { name, dims, cells }, Vec::new()),
             Some((_, Some(n))) => {

@@ -8,7 +8,7 @@ use rml_driver::Program;
 use rml_ir::flat::{Equation, Rhs, Var};
 use rml_ir::op::Op;
 
-use super::options::Direction;
+use super::options::BestBy;
 use super::targets::moved;
 use crate::runner::Metrics;
 
@@ -54,7 +54,7 @@ pub(super) fn findings(program: &Program, windows: &Windows) -> Vec<Diagnostic> 
 /// Warns about a loss that is far larger than the scale of the data explains. The warning names inputs with large
 /// numbers, also those that are only compared with the results of the network.
 pub(super) fn exploded(windows: &Windows, metrics: &Metrics, within: &str) -> Option<Diagnostic> {
-    let is_loss = |(name, _): &(&String, &f64)| Direction::usual(name) == Some(Direction::Min);
+    let is_loss = |(name, _): &(&String, &f64)| BestBy::usual(name) == Some(BestBy::Min);
     let (name, loss) = metrics.iter().filter(is_loss).find(|(_, loss)| **loss > EXPLODED)?;
     let scales = windows.scales();
     let largest = scales.iter().fold(1.0, |most: f64, (_, scale)| most.max(*scale));
@@ -69,7 +69,7 @@ pub(super) fn exploded(windows: &Windows, metrics: &Metrics, within: &str) -> Op
 /// Warns that updates overshoot: the loss of the first epoch is far larger than that of its first batch, which ran
 /// before any update.
 pub(super) fn overshot(windows: &Windows, first: &Metrics, metrics: &Metrics) -> Option<Diagnostic> {
-    let is_loss = |(name, _): &(&String, &f64)| Direction::usual(name) == Some(Direction::Min);
+    let is_loss = |(name, _): &(&String, &f64)| BestBy::usual(name) == Some(BestBy::Min);
     let grown = |(name, loss): (&String, &f64)| {
         let before = first.get(name).filter(|before| **before > 0.0)?;
         (*loss > OVERSHOT * before).then(|| (name.clone(), *loss, *before))

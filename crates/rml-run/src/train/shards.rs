@@ -12,7 +12,7 @@ use rml_base::codes::run as codes;
 use rml_base::{Diagnostic, Error};
 use rml_data::Windows;
 use rml_driver::{Program, Sharded};
-use rml_engine::{Block, Column, Feeding, Outputs, Present, Snapshot, States, Use};
+use rml_engine::{Block, BlockColumn, Feeding, KnownOutputs, Present, Snapshot, States, Use};
 use rml_ir::{Data, Shape, Value};
 
 use crate::checkpoint::{Checkpoint, Policy, Setup, shard_key};
@@ -159,7 +159,7 @@ impl<'f> Shards<'f> {
         shard: usize,
         (data, windows, is_last): (&Windows, &[usize], bool),
         parameters: &States,
-    ) -> Result<Vec<Outputs>, Error> {
+    ) -> Result<Vec<KnownOutputs>, Error> {
         let Snapshot { states, delays } = &self.own[shard];
         let states = states.iter().chain(parameters.iter());
         let states = states.map(|(key, held)| (Arc::clone(key), held.clone())).collect();
@@ -202,7 +202,7 @@ impl<'f> Shards<'f> {
     }
 
     /// Updates the parameters. Returns the outputs of the updates.
-    fn update(&mut self, given: Vec<Given>) -> Result<Vec<Outputs>, Error> {
+    fn update(&mut self, given: Vec<Given>) -> Result<Vec<KnownOutputs>, Error> {
         let mut ticks = vec![0; self.sharded.clocks];
         for (exchanged, given) in self.sharded.exchanged.iter().zip(&given) {
             ticks[exchanged.clock] = ticks[exchanged.clock].max(given.ticks);
@@ -211,11 +211,11 @@ impl<'f> Shards<'f> {
         if before > 0 {
             self.without_gradients(before, &ticks)?;
         }
-        let mut columns: Vec<Column> = ticks.iter().map(|ticks| bools(vec![*ticks > 0])).collect();
+        let mut columns: Vec<BlockColumn> = ticks.iter().map(|ticks| bools(vec![*ticks > 0])).collect();
         for (exchanged, given) in self.sharded.exchanged.iter().zip(given) {
             let some = given.gradient.is_some();
-            columns.push(if ticks[exchanged.clock] > 0 { bools(vec![some]) } else { Column::absent() });
-            columns.push(given.gradient.map_or_else(Column::absent, one));
+            columns.push(if ticks[exchanged.clock] > 0 { bools(vec![some]) } else { BlockColumn::absent() });
+            columns.push(given.gradient.map_or_else(BlockColumn::absent, one));
         }
         self.feed(Block::new(1, columns))
     }
@@ -225,14 +225,14 @@ impl<'f> Shards<'f> {
     fn without_gradients(&mut self, cycles: usize, ticks: &[usize]) -> Result<(), Error> {
         let parameters = self.parameters()?;
         let marks = |ticks: usize| (1..=cycles).map(move |t| t + ticks > cycles + 1).collect::<Vec<bool>>();
-        let mut columns: Vec<Column> = ticks.iter().map(|ticks| bools(marks(*ticks))).collect();
+        let mut columns: Vec<BlockColumn> = ticks.iter().map(|ticks| bools(marks(*ticks))).collect();
         for exchanged in &self.sharded.exchanged {
             let present: Present = marks(ticks[exchanged.clock]).into_iter().collect();
             let none = Value::new(
                 Shape::new(&[present.count(cycles)]),
                 Data::Bool(vec![false; present.count(cycles)]),
             );
-            columns.extend([Column::new(present, none), Column::absent()]);
+            columns.extend([BlockColumn::new(present, none), BlockColumn::absent()]);
         }
         self.feed(Block::new(cycles, columns))?;
         let now = self.parameters()?;
@@ -253,7 +253,7 @@ impl<'f> Shards<'f> {
         Ok(())
     }
 
-    fn feed(&mut self, block: Block) -> Result<Vec<Outputs>, Error> {
+    fn feed(&mut self, block: Block) -> Result<Vec<KnownOutputs>, Error> {
         self.update.feed_block(&block)?;
         if self.update.open_cycles() > 0 {
             return Err(self.update.fail(waiting(&self.update)));
@@ -293,14 +293,14 @@ fn over(before: Snapshot, states: Vec<(Arc<str>, Value)>) -> Snapshot {
 }
 
 /// A condition that is present in all cycles.
-fn bools(marks: Vec<bool>) -> Column {
-    Column::new(Present::Always, Value::new(Shape::new(&[marks.len()]), Data::Bool(marks)))
+fn bools(marks: Vec<bool>) -> BlockColumn {
+    BlockColumn::new(Present::Always, Value::new(Shape::new(&[marks.len()]), Data::Bool(marks)))
 }
 
 /// A value that is present in the only cycle.
-fn one(value: Value) -> Column {
+fn one(value: Value) -> BlockColumn {
     let dims: Vec<usize> = std::iter::once(1).chain(value.shape().dims().iter().copied()).collect();
-    Column::new(Present::Always, Value::new(Shape::new(&dims), value.into_data()))
+    BlockColumn::new(Present::Always, Value::new(Shape::new(&dims), value.into_data()))
 }
 
 #[cfg(test)]

@@ -16,7 +16,7 @@ use super::log;
 use super::observer::Observer;
 use super::options::{Length, TrainOptions};
 use super::resume::{self, Terms};
-use crate::checkpoint::{Checkpoint, Done, Origin, Policy, Position, Reached, Setup};
+use crate::checkpoint::{Checkpoint, Done, Origin, Policy, Reached, Setup, TrainingPosition};
 use crate::fingerprint;
 use crate::runner::{Family, asked_batch, batch_size, metric_names};
 
@@ -128,10 +128,10 @@ impl Common {
     }
 
     /// The position at the start of a new run.
-    pub(super) fn position(&self, setup: Setup, length: Option<Done>, data: String) -> Position {
+    pub(super) fn position(&self, setup: Setup, length: Option<Done>, data: String) -> TrainingPosition {
         let program = fingerprint::program(self.program.sources());
         let columns = self.program.inputs().iter().map(|i| i.name.to_string()).collect();
-        Position {
+        TrainingPosition {
             setup,
             reached: Reached { length, ..Reached::default() },
             origin: Origin { program, data, columns },
@@ -152,7 +152,7 @@ impl Common {
         (windows, test): (usize, &[String]),
         options: &TrainOptions,
         observer: &mut dyn Observer,
-    ) -> Result<Position, Error> {
+    ) -> Result<TrainingPosition, Error> {
         if let Some(until) = &length.until {
             until.check(&metric_names(&self.program), test)?;
         }
@@ -194,7 +194,7 @@ impl Common {
     }
 
     /// The position to continue from, and the states that restart.
-    pub(super) fn before(&self) -> Option<(&Position, Vec<String>)> {
+    pub(super) fn before(&self) -> Option<(&TrainingPosition, Vec<String>)> {
         let checkpoint = self.resumed.as_ref()?;
         Some((checkpoint.position.as_ref()?, checkpoint.lacks(&self.program)))
     }

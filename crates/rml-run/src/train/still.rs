@@ -9,7 +9,7 @@ use rml_driver::Program;
 use rml_ir::flat::State;
 use rml_ir::{Data, Value};
 
-use super::options::Direction;
+use super::options::BestBy;
 use super::updates::is_kept;
 use crate::runner::Metrics;
 
@@ -170,9 +170,9 @@ fn are_same(last: &Metrics, now: &Metrics) -> bool {
 
 /// Whether nothing remains to learn: a loss is practically 0, or an accuracy is 1.
 fn is_learned(first: &Metrics, now: &Metrics) -> bool {
-    now.iter().any(|(name, x)| match Direction::usual(name) {
-        Some(Direction::Min) => x.abs() <= SAME * first.get(name).map_or(1.0, |first| first.abs().max(1.0)),
-        Some(Direction::Max) => *x >= 1.0,
+    now.iter().any(|(name, x)| match BestBy::usual(name) {
+        Some(BestBy::Min) => x.abs() <= SAME * first.get(name).map_or(1.0, |first| first.abs().max(1.0)),
+        Some(BestBy::Max) => *x >= 1.0,
         None => false,
     })
 }

@@ -9,7 +9,7 @@ use rml_base::codes::run as codes;
 use rml_base::{Diagnostic, Error, Sources};
 use rml_data::Preparation;
 use rml_driver::{ClassAxes, Program, Source, enumerated_inputs};
-use rml_engine::Row;
+use rml_engine::CycleRow;
 use rml_ir::{Data, Value};
 
 use super::course::{Blocks, Course, diverged};
@@ -177,7 +177,7 @@ struct Lines {
     running: Running,
     length: Length,
     /// Rows of cycles that still wait for later ones.
-    rows: VecDeque<Row>,
+    rows: VecDeque<CycleRow>,
     /// How many cycles were in blocks so far.
     seen: u64,
     /// For a program with windows: the last point at which no window was open.

@@ -17,7 +17,7 @@ use rml_base::codes::run as codes;
 use rml_base::{Diagnostic, Error, Sources};
 use rml_data::Dataset;
 use rml_driver::Source;
-use rml_files::{Mark, create_folder, hold, write_output};
+use rml_files::{FileStamp, create_folder, hold, write_output};
 use rml_ir::typed::StaticValue;
 
 use super::options::TrainOptions;
@@ -328,7 +328,7 @@ fn is_short_of_memory(run: &RunOutcome) -> bool {
 #[derive(Debug)]
 struct Job {
     run: RunOutcome,
-    before: Option<Mark>,
+    before: Option<FileStamp>,
 }
 
 /// Trains the runs that no other process trains, `at_a_time` of them at once, and reports each when it has ended.

@@ -8,7 +8,7 @@ use rml_base::{Diagnostic, Diagnostics, Error, FileId, Sources, Span, suggest};
 
 use super::keeper::{Keeper, Now};
 use super::observer::EpochSummary;
-use crate::checkpoint::Position;
+use crate::checkpoint::TrainingPosition;
 use crate::runner::Metrics;
 
 /// The name of the text in messages.
@@ -124,7 +124,7 @@ impl Keeper for Goal<'_> {
         Ok(())
     }
 
-    fn is_over(&self, position: &Position) -> bool {
+    fn is_over(&self, position: &TrainingPosition) -> bool {
         let until = position.reached.length.as_ref().and_then(|done| done.until.as_ref());
         until.is_some_and(|(_, reports)| *reports >= self.0.reports)
     }

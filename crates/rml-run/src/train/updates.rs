@@ -38,7 +38,7 @@ use crate::checkpoint::Setup;
 /// # Ok(()) }
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Updates {
+pub struct UpdateCounts {
     /// In each cycle with a gradient.
     pub cycle: usize,
     /// Once per window.
@@ -125,11 +125,11 @@ fn borders(flat: &Flat) -> IndexSet<Var> {
 }
 
 /// How many elements of a program's parameters are updated how often.
-pub(super) fn updates(program: &Program) -> Updates {
+pub(super) fn updates(program: &Program) -> UpdateCounts {
     let found = Parameters::of(program.flat());
     let sum = |of: &[(&str, usize)]| of.iter().map(|(_, count)| count).sum();
     let (cycle, window) = (sum(&found.cycle), sum(&found.window));
-    Updates { cycle, window, condition: found.condition, never: found.never }
+    UpdateCounts { cycle, window, condition: found.condition, never: found.never }
 }
 
 /// Warnings about a training over these windows, before it begins.

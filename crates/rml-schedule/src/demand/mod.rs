@@ -7,7 +7,7 @@ use rml_analysis::{Position, Positions};
 use rml_base::Span;
 use rml_ir::flat::{Eq, Init, Rhs, Var};
 use rml_ir::op::Op;
-use rml_plan::{Kind, Tick};
+use rml_plan::{Lifetime, Tick};
 
 use crate::Declined;
 use crate::resolve::{Resolver, Source};
@@ -89,7 +89,7 @@ pub(crate) struct Case {
 /// The register of a delay.
 #[derive(Clone, Debug)]
 pub(crate) struct Register {
-    pub(crate) kind: Kind,
+    pub(crate) kind: Lifetime,
     pub(crate) writes: Vec<Write>,
     /// Whether it is read and written at each tick of one loop.
     pub(crate) in_turn: bool,

@@ -2,7 +2,7 @@
 
 use rml_analysis::Positions;
 use rml_ir::flat::{Eq, Rhs, Var};
-use rml_plan::{Kind, Tick};
+use rml_plan::{Lifetime, Tick};
 
 use super::{Demand, Register, Write};
 use crate::Declined;
@@ -19,14 +19,14 @@ impl Demand<'_> {
             return Ok(());
         }
         let state = self.window.defs[v].and_then(|eq| self.states.get(&eq).cloned());
-        let state = state.map(|(key, parameter)| Kind::State { key, parameter });
+        let state = state.map(|(key, parameter)| Lifetime::State { key, parameter });
         let (restart, backward) = match self.window.rhs(v) {
             Some(Rhs::Fby { window, .. }) => (self.window.restart(*window), false),
             Some(Rhs::FbyBack { window, .. } | Rhs::Post { window, .. }) => {
                 (self.window.restart(*window), true)
             }
             _ => {
-                let kind = state.unwrap_or(Kind::Hidden);
+                let kind = state.unwrap_or(Lifetime::Hidden);
                 self.registers
                     .insert(v, Register { kind, writes: Vec::new(), in_turn: false, backward: false });
                 return Ok(());
@@ -37,9 +37,9 @@ impl Demand<'_> {
             return Err(why.help("keep it by `fby`, which remembers what was"));
         }
         let kind = match restart {
-            _ if backward && self.window.waits => Kind::Local,
-            Restart::Edge | Restart::Inner { edge: true, .. } => Kind::Local,
-            _ => state.unwrap_or(Kind::Hidden),
+            _ if backward && self.window.waits => Lifetime::Local,
+            Restart::Edge | Restart::Inner { edge: true, .. } => Lifetime::Local,
+            _ => state.unwrap_or(Lifetime::Hidden),
         };
         let in_turn = self.is_in_turn(v);
         self.registers.insert(v, Register { kind, writes: Vec::new(), in_turn, backward });

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use rml_ir::flat::Var;
 use rml_ir::op::Op;
 use rml_plan::{Atom, Case, Position, Positions, Rule, Tape, Tick};
-use rml_validate::{Claim, Cut};
+use rml_validate::{AxisRange, Claim};
 
 use super::edit::Edit;
 
@@ -164,7 +164,7 @@ fn split(edit: &mut Edit, found: &Found, region: usize) {
     let Found { product, side, matrix, tick, axes, .. } = *found;
     let place = edit.plan.tapes[product.0].place();
     let cut = |edit: &mut Edit, start: usize, len: usize| {
-        let cut = Cut { axis: axes[1 - side], start, len };
+        let cut = AxisRange { axis: axes[1 - side], start, len };
         let (tape, is_new) = edit.cut(matrix, cut, tick, place);
         if is_new {
             edit.fill_before(tape, region);
@@ -205,7 +205,7 @@ fn pieces(edit: &mut Edit, found: &Found, is_front: bool, region: usize) -> Vec<
     }
     let ((joined, v), axis) = (found.joined, found.axes[found.side]);
     let (start, end) = if is_front { (0, found.upto) } else { (found.upto, found.inner) };
-    let cut = Cut { axis, start, len: end - start };
+    let cut = AxisRange { axis, start, len: end - start };
     let place = lists.iter().fold(Positions::NONE, |all, (at, _)| all.or(*at));
     let tape = edit.known(joined, place, cut).unwrap_or_else(|| {
         let join =

@@ -6,7 +6,7 @@ use rml_base::IndexVec;
 use rml_ir::flat::Var;
 use rml_ir::op::Op;
 use rml_plan::{Atom, Case, Part, Plan, Positions, Reader, Region, Rule, Tape, TapeData, Tick};
-use rml_validate::{Claim, Cut, Witness};
+use rml_validate::{AxisRange, Claim, Witness};
 
 /// Who reads a tape.
 #[derive(Clone, Default)]
@@ -29,7 +29,7 @@ pub(super) struct Edit {
     behind: Vec<Vec<Part>>,
     /// Tapes to fill in a region, before a tape of that region.
     within: BTreeMap<Tape, Vec<Part>>,
-    cuts: BTreeMap<(Tape, Positions, Cut), Tape>,
+    cuts: BTreeMap<(Tape, Positions, AxisRange), Tape>,
 }
 
 impl Edit {
@@ -111,12 +111,12 @@ impl Edit {
     }
 
     /// The tape that holds these elements of another tape at these positions, if it exists.
-    pub(super) fn known(&self, of: Tape, at: Positions, cut: Cut) -> Option<Tape> {
+    pub(super) fn known(&self, of: Tape, at: Positions, cut: AxisRange) -> Option<Tape> {
         self.cuts.get(&(of, at, cut)).copied()
     }
 
     /// Records that a tape holds some elements of another tape at some positions.
-    pub(super) fn note(&mut self, of: Tape, at: Positions, cut: Cut, tape: Tape) {
+    pub(super) fn note(&mut self, of: Tape, at: Positions, cut: AxisRange, tape: Tape) {
         self.cuts.insert((of, at, cut), tape);
     }
 
@@ -145,7 +145,13 @@ impl Edit {
     }
 
     /// A tape with some elements of another tape, at the positions that readers at `from` see; and whether it is new.
-    pub(super) fn cut(&mut self, of: (Tape, Var), cut: Cut, tick: Tick, from: Positions) -> (Tape, bool) {
+    pub(super) fn cut(
+        &mut self,
+        of: (Tape, Var),
+        cut: AxisRange,
+        tick: Tick,
+        from: Positions,
+    ) -> (Tape, bool) {
         let (of, v) = of;
         let data = &self.plan.tapes[of];
         let seen = from.iter().fold(Positions::NONE, |all, p| all.or(tick.seen_from(p))).and(data.place());

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use rml_ir::op::{AxisIndex, Op};
 use rml_plan::{Atom, Case, Region, Rule, Tape, Tick};
-use rml_validate::Cut;
+use rml_validate::AxisRange;
 
 use super::edit::Edit;
 
@@ -25,7 +25,7 @@ pub(super) fn slices(edit: &mut Edit, region: usize) {
 
 /// The slices of a product, and the part that each takes; none if something reads the product in another way. For a
 /// loop, the parts of the factors that they need must be available before it.
-fn find(edit: &Edit, product: Tape, in_loop: Option<usize>) -> Option<BTreeMap<Tape, Cut>> {
+fn find(edit: &Edit, product: Tape, in_loop: Option<usize>) -> Option<BTreeMap<Tape, AxisRange>> {
     let (data, readers) = (&edit.plan.tapes[product], &edit.readers[product]);
     if readers.others || edit.region(product).is_none() {
         return None;
@@ -42,12 +42,12 @@ fn find(edit: &Edit, product: Tape, in_loop: Option<usize>) -> Option<BTreeMap<T
         data.cases.iter().try_for_each(is_there)?;
         found.insert(reader, cut);
     }
-    let distinct: BTreeSet<Cut> = found.values().copied().collect();
+    let distinct: BTreeSet<AxisRange> = found.values().copied().collect();
     (distinct.len() == found.len()).then_some(found)
 }
 
 /// The part of a product that a tape takes, if the tape is a slice of it along one axis.
-fn sliced(edit: &Edit, reader: Tape, product: Tape, dims: &[usize]) -> Option<Cut> {
+fn sliced(edit: &Edit, reader: Tape, product: Tape, dims: &[usize]) -> Option<AxisRange> {
     edit.region(reader)?;
     let mut all = edit.plan.tapes[reader].cases.iter().map(|case| match &case.rule {
         Rule::Apply { op: Op::Index { items }, args } if args[0] == Atom::Tape(product, Tick::Now) => {
@@ -61,12 +61,12 @@ fn sliced(edit: &Edit, reader: Tape, product: Tape, dims: &[usize]) -> Option<Cu
     }
     let axis = (0..dims.len()).find(|axis| items[*axis] != AxisIndex::whole(dims[*axis]))?;
     let AxisIndex::Slice { start, len, step: 1 } = items[axis] else { return None };
-    let cut = Cut { axis, start, len };
+    let cut = AxisRange { axis, start, len };
     (*items == cut.items(dims)).then_some(cut)
 }
 
 /// For some rows or columns of a product: the factor that they come from, and the corresponding part of it.
-fn factor(edit: &Edit, case: &Case, cut: Cut) -> Option<(usize, Atom, Cut)> {
+fn factor(edit: &Edit, case: &Case, cut: AxisRange) -> Option<(usize, Atom, AxisRange)> {
     let Rule::Apply { op: Op::MatMul, args } = &case.rule else { return None };
     let rank = |atom: Atom| edit.plan.ty(atom).shape.rank();
     let rows = rank(args[0]) - 1;
@@ -75,12 +75,12 @@ fn factor(edit: &Edit, case: &Case, cut: Cut) -> Option<(usize, Atom, Cut)> {
     }
     Some(match cut.axis.checked_sub(rows) {
         None => (0, args[0], cut),
-        Some(column) => (1, args[1], Cut { axis: column + 1, ..cut }),
+        Some(column) => (1, args[1], AxisRange { axis: column + 1, ..cut }),
     })
 }
 
 /// Computes a slice of a product from slices of a factor.
-fn compute(edit: &mut Edit, product: Tape, slice: Tape, cut: Cut, in_loop: Option<usize>) {
+fn compute(edit: &mut Edit, product: Tape, slice: Tape, cut: AxisRange, in_loop: Option<usize>) {
     let mut cases = Vec::new();
     for of in edit.plan.tapes[product].cases.clone() {
         let Some((side, Atom::Tape(tape, tick), own)) = factor(edit, &of, cut) else { return };

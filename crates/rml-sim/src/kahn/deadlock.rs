@@ -5,11 +5,11 @@ use std::collections::BTreeSet;
 use rml_base::{EntityId, IndexVec};
 use rml_ir::flat::Var;
 
-use super::Wait;
+use super::WaitStep;
 
 /// The variables that wait for ever, and the circles in which they wait. A variable needs everything for which it
 /// waits, so a variable that waits for a member of a circle is stuck as well.
-pub(super) fn find(waits: &IndexVec<Var, Vec<Wait>>) -> (IndexVec<Var, bool>, Vec<Vec<Wait>>) {
+pub(super) fn find(waits: &IndexVec<Var, Vec<WaitStep>>) -> (IndexVec<Var, bool>, Vec<Vec<WaitStep>>) {
     let mut stuck: IndexVec<Var, bool> = waits.iter().map(|w| !w.is_empty()).collect();
     // A variable is not stuck if none of the variables for which it waits is stuck.
     loop {
@@ -20,7 +20,7 @@ pub(super) fn find(waits: &IndexVec<Var, Vec<Wait>>) -> (IndexVec<Var, bool>, Ve
         }
         freed.into_iter().for_each(|v| stuck[v] = false);
     }
-    let mut circles: Vec<Vec<Wait>> = Vec::new();
+    let mut circles: Vec<Vec<WaitStep>> = Vec::new();
     let mut seen: BTreeSet<usize> = BTreeSet::new();
     for v in waits.ids().filter(|&v| stuck[v]) {
         let path = follow(v, waits, &stuck, &mut seen);
@@ -32,11 +32,11 @@ pub(super) fn find(waits: &IndexVec<Var, Vec<Wait>>) -> (IndexVec<Var, bool>, Ve
 /// The circle into which the waits of `v` lead, if it has not been found before.
 fn follow(
     v: Var,
-    waits: &IndexVec<Var, Vec<Wait>>,
+    waits: &IndexVec<Var, Vec<WaitStep>>,
     stuck: &IndexVec<Var, bool>,
     seen: &mut BTreeSet<usize>,
-) -> Option<Vec<Wait>> {
-    let mut path: Vec<Wait> = Vec::new();
+) -> Option<Vec<WaitStep>> {
+    let mut path: Vec<WaitStep> = Vec::new();
     let mut at = v;
     loop {
         if let Some(start) = path.iter().position(|w| w.var == at) {

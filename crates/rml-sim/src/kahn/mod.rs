@@ -22,7 +22,7 @@ use network::Network;
 
 /// A sequence, as far as it has been computed.
 #[derive(Clone, Debug, Default)]
-pub struct Stream {
+pub struct Sequence {
     /// The elements of the sequence.
     pub values: Vec<Value>,
     /// The reason why there are no more elements.
@@ -43,7 +43,7 @@ pub enum Stop {
 
 /// One step of a wait: the next element of a variable needs an element of another variable that does not exist yet.
 #[derive(Clone, Copy, PartialEq, std::cmp::Eq, Debug)]
-pub struct Wait {
+pub struct WaitStep {
     /// The variable that waits.
     pub var: Var,
     /// The index of the variable's next element.
@@ -58,14 +58,14 @@ pub struct Wait {
 #[derive(Clone, Debug)]
 pub struct Streams {
     /// The sequences.
-    pub streams: IndexVec<Var, Stream>,
+    pub streams: IndexVec<Var, Sequence>,
     /// The circular waits, each from its first variable back to that variable.
-    pub deadlocks: Vec<Vec<Wait>>,
+    pub deadlocks: Vec<Vec<WaitStep>>,
 }
 
 /// An operator without a result.
 #[derive(Clone, PartialEq, std::cmp::Eq, Debug)]
-pub struct Failure {
+pub struct KahnFailure {
     /// The equation.
     pub equation: Eq,
     /// The index of the missing element of the result.
@@ -81,13 +81,13 @@ pub struct Failure {
 ///
 /// # Errors
 /// The first operator without a result.
-pub fn run(flat: &Drawn, inputs: &[Vec<Value>], limit: usize) -> Result<Streams, Failure> {
+pub fn run(flat: &Drawn, inputs: &[Vec<Value>], limit: usize) -> Result<Streams, KahnFailure> {
     let mut network = Network::new(flat, inputs, limit);
     network.run()?;
     let waits = network.waits();
     let (stuck, deadlocks) = deadlock::find(&waits);
     let stop = network.stops(&waits, &stuck);
     let streams = network.into_values().into_vec().into_iter().zip(stop);
-    let streams = streams.map(|(values, stop)| Stream { values, stop }).collect();
+    let streams = streams.map(|(values, stop)| Sequence { values, stop }).collect();
     Ok(Streams { streams, deadlocks })
 }

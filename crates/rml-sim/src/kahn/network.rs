@@ -6,7 +6,7 @@ use rml_ir::Value;
 use rml_ir::flat::{Drawn, Eq, Equation, Init, Rhs, Var};
 use rml_ir::op::eval;
 
-use super::{Failure, Stop, Wait};
+use super::{KahnFailure, Stop, WaitStep};
 
 /// The next step of a process.
 enum Step {
@@ -49,7 +49,7 @@ impl<'a> Network<'a> {
     }
 
     /// Runs all processes until each of them waits.
-    pub(super) fn run(&mut self) -> Result<(), Failure> {
+    pub(super) fn run(&mut self) -> Result<(), KahnFailure> {
         let mut again = true;
         while again {
             again = false;
@@ -61,7 +61,7 @@ impl<'a> Network<'a> {
     }
 
     /// Runs one process until it waits; returns whether it made progress.
-    fn go_on(&mut self, eq: Eq) -> Result<bool, Failure> {
+    fn go_on(&mut self, eq: Eq) -> Result<bool, KahnFailure> {
         let mut moved = false;
         while !self.is_full(eq) {
             let step = self.step(eq)?;
@@ -92,7 +92,7 @@ impl<'a> Network<'a> {
     }
 
     /// The next step of a process.
-    fn step(&self, eq: Eq) -> Result<Step, Failure> {
+    fn step(&self, eq: Eq) -> Result<Step, KahnFailure> {
         let Equation { lhs, rhs, .. } = &self.flat.equations[eq];
         let (k, cursor) = (self.values[*lhs].len(), self.cursors[eq]);
         if let Rhs::Apply { op, args } = rhs {
@@ -103,7 +103,7 @@ impl<'a> Network<'a> {
             }
             let operands: Vec<&Value> = operands.into_iter().flatten().collect();
             let result = eval(op, &operands, self.flat.precision);
-            return result.map(Step::Emit).map_err(|error| Failure { equation: eq, element: k, error });
+            return result.map(Step::Emit).map_err(|error| KahnFailure { equation: eq, element: k, error });
         }
         Ok(self.transform(rhs, k, cursor).unwrap_or_else(|missing| Step::Wait(vec![missing])))
     }
@@ -155,7 +155,7 @@ impl<'a> Network<'a> {
     }
 
     /// The waits of each variable, once no process can continue.
-    pub(super) fn waits(&self) -> IndexVec<Var, Vec<Wait>> {
+    pub(super) fn waits(&self) -> IndexVec<Var, Vec<WaitStep>> {
         let mut waits = IndexVec::filled(Vec::new(), self.flat.vars.len());
         for (eq, equation) in self.flat.equations.iter_enumerated() {
             if self.is_full(eq) {
@@ -163,7 +163,7 @@ impl<'a> Network<'a> {
             }
             let (var, element) = (equation.lhs, self.values[equation.lhs].len());
             if let Ok(Step::Wait(missing)) = self.step(eq) {
-                let wait = |(on, on_element)| Wait { var, element, on, on_element };
+                let wait = |(on, on_element)| WaitStep { var, element, on, on_element };
                 waits[var] = missing.into_iter().map(wait).collect();
             }
         }
@@ -171,7 +171,11 @@ impl<'a> Network<'a> {
     }
 
     /// The reason why each stream has no further element.
-    pub(super) fn stops(&self, waits: &IndexVec<Var, Vec<Wait>>, stuck: &IndexVec<Var, bool>) -> Vec<Stop> {
+    pub(super) fn stops(
+        &self,
+        waits: &IndexVec<Var, Vec<WaitStep>>,
+        stuck: &IndexVec<Var, bool>,
+    ) -> Vec<Stop> {
         let mut stops: IndexVec<Var, Stop> =
             stuck.iter().map(|&s| if s { Stop::Deadlock } else { Stop::Inputs }).collect();
         for (eq, equation) in self.flat.equations.iter_enumerated() {

@@ -8,7 +8,7 @@ use rml_base::IndexVec;
 use rml_ir::flat::{ClockClasses, Drawn, Eq, Rhs, Var};
 use rml_ir::op::{EvalError, eval};
 
-use rml_engine::{Input, Status};
+use rml_engine::{InputCell, Status};
 
 mod step;
 
@@ -40,14 +40,14 @@ pub struct EvalFailure {
 
 /// The least fixed point.
 #[derive(Clone, Debug)]
-pub struct Trace {
+pub struct FixedPoint {
     /// The statuses, by cycle and variable.
     pub cycles: Vec<IndexVec<Var, Status>>,
     /// Operators without a result although all operands have values. Their cells stay unknown.
     pub failures: Vec<EvalFailure>,
 }
 
-impl Trace {
+impl FixedPoint {
     /// The cycles that contain an error, in order.
     pub fn error_cycles(&self) -> Vec<usize> {
         let has_error = |row: &IndexVec<Var, Status>| row.iter().any(|s| matches!(s, Status::Error));
@@ -62,7 +62,7 @@ impl Trace {
 
 /// Computes the least fixed point of `flat` on `inputs`: one entry for each input of the program in each cycle. If an
 /// entry is missing, nothing is known about the input.
-pub fn run(flat: &Drawn, inputs: &[Vec<Input>], options: &OracleOptions) -> Trace {
+pub fn run(flat: &Drawn, inputs: &[Vec<InputCell>], options: &OracleOptions) -> FixedPoint {
     let mut oracle = Oracle::new(flat, inputs, options);
     let mut changed = true;
     while changed {
@@ -75,29 +75,29 @@ pub fn run(flat: &Drawn, inputs: &[Vec<Input>], options: &OracleOptions) -> Trac
         }
     }
     let failures = oracle.failures();
-    Trace { cycles: oracle.table, failures }
+    FixedPoint { cycles: oracle.table, failures }
 }
 
 /// The program, its environment and the table so far.
 struct Oracle<'a> {
     flat: &'a Drawn,
-    inputs: &'a [Vec<Input>],
+    inputs: &'a [Vec<InputCell>],
     options: &'a OracleOptions,
     order: Vec<Eq>,
     table: Vec<IndexVec<Var, Status>>,
 }
 
 impl<'a> Oracle<'a> {
-    fn new(flat: &'a Drawn, inputs: &'a [Vec<Input>], options: &'a OracleOptions) -> Oracle<'a> {
+    fn new(flat: &'a Drawn, inputs: &'a [Vec<InputCell>], options: &'a OracleOptions) -> Oracle<'a> {
         let order = options.order.clone().unwrap_or_else(|| flat.equations.ids().collect());
         let table = vec![IndexVec::filled(Status::Bottom, flat.vars.len()); inputs.len()];
         let mut oracle = Oracle { flat, inputs, options, order, table };
         for (n, row) in inputs.iter().enumerate() {
             for (formal, input) in flat.inputs.iter().zip(row) {
                 match input {
-                    Input::Given(v) => oracle.raise(n, formal.var, &Status::Value(v.clone())),
-                    Input::Absent => oracle.raise(n, formal.var, &Status::Absent),
-                    Input::OnDemand(_) => false,
+                    InputCell::Given(v) => oracle.raise(n, formal.var, &Status::Value(v.clone())),
+                    InputCell::Absent => oracle.raise(n, formal.var, &Status::Absent),
+                    InputCell::OnDemand(_) => false,
                 };
             }
         }
@@ -149,7 +149,7 @@ impl<'a> Oracle<'a> {
     fn answer(&mut self, n: usize) -> bool {
         let mut changed = false;
         for (formal, input) in self.flat.inputs.iter().zip(&self.inputs[n]) {
-            if let Input::OnDemand(offer) = input
+            if let InputCell::OnDemand(offer) = input
                 && self.table[n][formal.var].is_present()
             {
                 let answer = offer.clone().map_or(Status::Absent, Status::Value);

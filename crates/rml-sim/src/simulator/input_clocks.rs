@@ -8,24 +8,24 @@ use super::Simulator;
 use super::cell::Presence;
 use super::engine::{Go, Halt, Truth};
 use super::program::{InputClock, Step};
-use rml_engine::Input;
+use rml_engine::InputCell;
 
 impl Simulator {
     /// Checks the inputs whose clock depends on another input, before the cycle is opened.
-    pub(super) fn check_input_clocks(&self, inputs: &[Input]) -> Result<(), Diagnostic> {
+    pub(super) fn check_input_clocks(&self, inputs: &[InputCell]) -> Result<(), Diagnostic> {
         let flat = &self.program.flat;
         for (formal, input) in flat.inputs.iter().zip(inputs) {
             let Some((cond, flag)) = formal.clock else { continue };
             let given = flat.inputs.iter().zip(inputs).find(|(c, _)| c.var == cond);
             let (expected, is) = match given {
-                Some((_, Input::Given(Value::Bool(c)))) => (*c == flag, truth(*c)),
-                Some((_, Input::Absent)) => (false, "absent"),
+                Some((_, InputCell::Given(Value::Bool(c)))) => (*c == flag, truth(*c)),
+                Some((_, InputCell::Absent)) => (false, "absent"),
                 _ => continue,
             };
             let found = match input {
-                Input::Given(_) => true,
-                Input::Absent => false,
-                Input::OnDemand(_) => continue,
+                InputCell::Given(_) => true,
+                InputCell::Absent => false,
+                InputCell::OnDemand(_) => continue,
             };
             if expected != found {
                 return Err(self.against_clock(self.rows.end, (formal.var, cond, flag), found, is));

@@ -16,7 +16,7 @@ use rml_backend::{Backend, Failure as BackendFailure};
 use rml_base::memory::{self, Reservation, bytes_of};
 use rml_base::profile::Scope;
 use rml_base::{Diagnostic, codes};
-use rml_engine::{End, Input, Row, Status, trace_ended};
+use rml_engine::{CycleRow, End, InputCell, Status, trace_ended};
 use rml_ir::flat::{Drawn, Var};
 use rml_ir::{Type, Value};
 
@@ -41,7 +41,7 @@ mod rows;
 mod state;
 mod walk;
 
-pub use report::Failure;
+pub use report::SimulationFailure;
 
 /// The variables for which the environment asks.
 #[derive(Clone, Debug, Default)]
@@ -124,7 +124,7 @@ pub struct Simulator {
     has_offers: bool,
     ended: Option<End>,
     released: u64,
-    outputs: VecDeque<Row>,
+    outputs: VecDeque<CycleRow>,
     recorded: Vec<Box<[Status]>>,
     /// The errors; there is more than one only if the simulation continues after errors.
     halts: Vec<Halt>,
@@ -184,7 +184,7 @@ impl Simulator {
     /// The entries do not fit the inputs (ERROR-8), a synchronisation error or an integer overflow is found (or was
     /// found before), too many cycles are open, or there is no memory for another one. After an error of the
     /// simulation, the outputs of earlier cycles can still be read.
-    pub fn feed(&mut self, inputs: &[Input]) -> Result<(), Diagnostic> {
+    pub fn feed(&mut self, inputs: &[InputCell]) -> Result<(), Diagnostic> {
         self.check_running()?;
         self.check_inputs(inputs)?;
         if let Some(limit) = self.options.max_open_cycles
@@ -218,7 +218,7 @@ impl Simulator {
     }
 
     /// The outputs of the next cycle, if they are determined; after the end, also outputs that are not (FIX-5).
-    pub fn next_output(&mut self) -> Option<Row> {
+    pub fn next_output(&mut self) -> Option<CycleRow> {
         self.outputs.pop_front()
     }
 
@@ -271,7 +271,7 @@ impl Simulator {
         }
     }
 
-    fn check_inputs(&self, inputs: &[Input]) -> Result<(), Diagnostic> {
+    fn check_inputs(&self, inputs: &[InputCell]) -> Result<(), Diagnostic> {
         let flat = &self.program.flat;
         if inputs.len() != flat.inputs.len() {
             return Err(Diagnostic::error(
@@ -282,7 +282,7 @@ impl Simulator {
         }
         for (formal, input) in flat.inputs.iter().zip(inputs) {
             let data = &flat.vars[formal.var];
-            if let Input::Given(value) | Input::OnDemand(Some(value)) = input
+            if let InputCell::Given(value) | InputCell::OnDemand(Some(value)) = input
                 && !has_type(value, &data.ty)
             {
                 return Err(Diagnostic::error(
@@ -302,17 +302,17 @@ impl Simulator {
     }
 
     /// Enters inputs and demands into a cycle that was just opened.
-    fn read(&mut self, cycle: u64, inputs: &[Input]) -> Go {
+    fn read(&mut self, cycle: u64, inputs: &[InputCell]) -> Go {
         let program = Arc::clone(&self.program);
         for (formal, input) in program.flat.inputs.iter().zip(inputs) {
             let (var, class) = (formal.var, program::index(program.class(formal.var)));
             match input {
-                Input::Given(value) => {
+                InputCell::Given(value) => {
                     self.decide(cycle, class, Presence::Present, Cause::Input(var))?;
                     self.set(cycle, var.0, Cell::Value(rounded(value, program.flat.precision)));
                 }
-                Input::Absent => self.decide(cycle, class, Presence::Absent, Cause::Input(var))?,
-                Input::OnDemand(offer) => {
+                InputCell::Absent => self.decide(cycle, class, Presence::Absent, Cause::Input(var))?,
+                InputCell::OnDemand(offer) => {
                     self.has_offers = true;
                     let offer = offer.as_ref().map(|v| rounded(v, program.flat.precision));
                     if self.rows.presence(cycle, class) == Presence::Present {
@@ -367,7 +367,7 @@ impl Simulator {
     fn bytes_of_cycle(&self) -> u64 {
         let statuses = |n: usize| bytes_of(n, size_of::<Status>());
         let record = if self.options.record { statuses(self.program.flat.vars.len()) } else { 0 };
-        let row = statuses(self.program.flat.outputs.len()).saturating_add(size_of::<Row>() as u64);
+        let row = statuses(self.program.flat.outputs.len()).saturating_add(size_of::<CycleRow>() as u64);
         record.saturating_add(row)
     }
 
@@ -389,7 +389,7 @@ impl Simulator {
             }
             let values = program.flat.outputs.iter().map(|&v| self.status_or_halt(cycle, v));
             let values = values.collect::<Result<_, _>>()?;
-            self.outputs.push_back(Row { cycle, values });
+            self.outputs.push_back(CycleRow { cycle, values });
             self.released += 1;
         }
         Ok(())

@@ -17,7 +17,7 @@ use super::rows::Cause;
 
 /// The failure that stopped a simulation, and its place.
 #[derive(Clone, Debug)]
-pub struct Failure {
+pub struct SimulationFailure {
     /// The cycle in which the failure arose.
     pub cycle: u64,
     /// The equation whose variables disagree, or which has no result. `None` if only inputs disagree, an input is not
@@ -47,14 +47,14 @@ impl Halt {
 impl Simulator {
     /// The failure that stopped the simulation (ERROR-3). If the simulation continues after errors, this is the failure
     /// in the lowest cycle (one that did not come through a delay).
-    pub fn failure(&self) -> Option<Failure> {
+    pub fn failure(&self) -> Option<SimulationFailure> {
         let halt = self.halts.iter().min_by_key(|h| h.cycle())?;
         let equation = match halt {
             Halt::Conflict(c) => self.disagreeing_equation(c),
             Halt::Eval { step, .. } => Some(self.program.equation_of[*step as usize]),
             Halt::InputClock { .. } | Halt::Backend { .. } => None,
         };
-        Some(Failure { cycle: halt.cycle(), equation, report: self.report(halt) })
+        Some(SimulationFailure { cycle: halt.cycle(), equation, report: self.report(halt) })
     }
 
     /// All operators without a result so far, as cycle and equation, in order. There is more than one only if the

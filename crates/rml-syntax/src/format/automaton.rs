@@ -3,13 +3,13 @@
 use super::doc::{Doc, nest, text};
 use super::list::bracketed;
 use super::{BODY, Formatter};
-use crate::ast::{Equation, State, StateItem, Transition};
+use crate::ast::{Equation, StateDef, StateItem, Transition};
 use crate::precedence::Level;
 use rml_base::Span;
 
 impl Formatter<'_> {
     /// `automaton .. end;`
-    pub(super) fn automaton(&mut self, equation: &Equation<'_>, states: &[State<'_>], indent: usize) {
+    pub(super) fn automaton(&mut self, equation: &Equation<'_>, states: &[StateDef<'_>], indent: usize) {
         let (all, word, end) = (equation.span, "automaton", "end");
         let length = |word: &str| u32::try_from(word.len()).unwrap_or(0);
         let head = Span { end: all.start + length(word), ..all };
@@ -21,7 +21,7 @@ impl Formatter<'_> {
         self.entry(Doc::Concat(vec![text(end), text(";")]), indent, tail, false);
     }
 
-    fn state(&mut self, state: &State<'_>, indent: usize) {
+    fn state(&mut self, state: &StateDef<'_>, indent: usize) {
         self.inner_comments(state.header_span.start as usize, indent);
         let mut parts = vec![text("state "), self.verbatim(state.name.span)];
         if !state.params.is_empty() {

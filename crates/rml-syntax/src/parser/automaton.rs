@@ -1,7 +1,7 @@
 //! Automata: `automaton state A .. until c then B; state B .. end;` among the equations of a node.
 
 use super::{Lost, MAX_AUTOMATA, MAX_TRANSITIONS, Parse, Parser, Reported};
-use crate::ast::{Equation, Expr, ExprKind, Ident, Lhs, State, StateItem, StateParam, Transition};
+use crate::ast::{Equation, Expr, ExprKind, Ident, Lhs, StateDef, StateItem, StateParam, Transition};
 use crate::token::Kind;
 use rml_base::Diagnostic;
 use rml_base::Span;
@@ -73,7 +73,7 @@ impl<'a> Parser<'_, 'a> {
         Ok(Equation { lhs, rhs, range: None, span: start.to(self.last_span()) })
     }
 
-    fn states(&mut self) -> Vec<State<'a>> {
+    fn states(&mut self) -> Vec<StateDef<'a>> {
         let mut states = Vec::new();
         while !self.at_item_end() && !self.at_end() {
             let from = self.at;
@@ -168,7 +168,7 @@ impl<'a> Parser<'_, 'a> {
     }
 
     /// Parses `state Hold(limit = 20.0)` with its equations and transitions.
-    fn state(&mut self, is_first: bool) -> Parse<State<'a>> {
+    fn state(&mut self, is_first: bool) -> Parse<StateDef<'a>> {
         let start = self.state_word(is_first);
         let name = self.name("the name of the state")?;
         let params = if self.kind() == Kind::LParen { self.state_params()? } else { Vec::new() };
@@ -201,7 +201,7 @@ impl<'a> Parser<'_, 'a> {
                 Err(Reported) => self.skip_in_state(from),
             }
         }
-        Ok(State { name, params: self.slice(&params), body: self.slice(&body), header_span })
+        Ok(StateDef { name, params: self.slice(&params), body: self.slice(&body), header_span })
     }
 
     /// Parses `(limit = 20.0, ..)`.

@@ -8,7 +8,7 @@ use std::io::Write as _;
 use std::path::Path;
 use std::process::ExitCode;
 
-use rml_testkit::conformance::{self, Engine};
+use rml_testkit::conformance::{self, VectorRunner};
 
 /// The maximum number of failures that are listed for one vector.
 const LISTED: usize = 20;
@@ -52,16 +52,17 @@ fn main() -> ExitCode {
             let _ = writeln!(out, "{}: {} more", outcome.name, outcome.failures.len() - LISTED);
         }
     }
-    let by_plan = if engine == Some(Engine::Plan) { format!(", {planned} by plan") } else { String::new() };
+    let by_plan =
+        if engine == Some(VectorRunner::Plan) { format!(", {planned} by plan") } else { String::new() };
     let _ = writeln!(out, "{passed} passed, {failed} failed{by_plan}");
     if failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
-fn engine(name: &OsStr) -> Option<Engine> {
+fn engine(name: &OsStr) -> Option<VectorRunner> {
     match name.to_str()? {
-        "plan" => Some(Engine::Plan),
-        "sim" => Some(Engine::Simulator),
-        "oracle" => Some(Engine::Oracle),
+        "plan" => Some(VectorRunner::Plan),
+        "sim" => Some(VectorRunner::Simulator),
+        "oracle" => Some(VectorRunner::Oracle),
         _ => None,
     }
 }

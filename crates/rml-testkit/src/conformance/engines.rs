@@ -7,32 +7,32 @@ use rml::{DType, Data, Options, Precision, Program, Shape, Source, Type, Value};
 use rml_backend::Backend;
 use rml_ir::flat::{ClockClasses, Drawn, Var};
 use rml_sim::oracle::{self, OracleOptions};
-use rml_sim::{Demand, Input, Simulator, Status, Tensors};
+use rml_sim::{Demand, InputCell, Simulator, Status, Tensors};
 use serde_json::Value as Json;
 
 use super::compare::{agrees, number, same, show, show_expected};
-use super::{Engine, Failure, Vector};
+use super::{ConformanceVector, VectorMismatch, VectorRunner};
 
 /// A vector with its compiled program and its environment.
 pub(super) struct Prepared<'a> {
-    vector: &'a Vector,
+    vector: &'a ConformanceVector,
     flat: Arc<Drawn>,
     /// Variables by name.
     vars: IndexMap<Arc<str>, Var>,
     /// For each cycle, one entry per input.
-    inputs: Vec<Vec<Input>>,
+    inputs: Vec<Vec<InputCell>>,
     /// The variables that are demanded in each cycle; `None` = one variable of each free clock class in every cycle.
     demand: Option<IndexMap<Var, Vec<bool>>>,
     /// The engines that run the vector.
-    engines: Vec<Engine>,
+    engines: Vec<VectorRunner>,
     /// The backend that computes tensor functions, in addition to the engines that evaluate operator by operator.
     backend: Option<Arc<dyn Backend>>,
 }
 
 impl<'a> Prepared<'a> {
     pub(super) fn new(
-        vector: &'a Vector,
-        engines: Vec<Engine>,
+        vector: &'a ConformanceVector,
+        engines: Vec<VectorRunner>,
         backend: Option<Arc<dyn Backend>>,
     ) -> Result<Self, String> {
         let (program, inputs) = program(vector, true)?;
@@ -46,7 +46,7 @@ impl<'a> Prepared<'a> {
     /// All failures of all engines. A vector's demand can contain only named variables, but the reference may have
     /// asked for unnamed ones. If the demand does not cover all free clock classes and there are failures, the vector
     /// is run again with a demand for all free classes. It passes if this second run has no failures.
-    pub(super) fn check(mut self) -> Vec<Failure> {
+    pub(super) fn check(mut self) -> Vec<VectorMismatch> {
         let failures = self.check_engines();
         match self.completed_demand().filter(|_| !failures.is_empty()) {
             None => failures,
@@ -58,10 +58,11 @@ impl<'a> Prepared<'a> {
         }
     }
 
-    fn check_engines(&self) -> Vec<Failure> {
-        let check = |engine: &Engine| match engine {
-            Engine::Oracle => self.check_oracle(),
-            _ => self.check_simulator(*engine, self.backend.as_ref().filter(|_| *engine == Engine::Backend)),
+    fn check_engines(&self) -> Vec<VectorMismatch> {
+        let check = |engine: &VectorRunner| match engine {
+            VectorRunner::Oracle => self.check_oracle(),
+            _ => self
+                .check_simulator(*engine, self.backend.as_ref().filter(|_| *engine == VectorRunner::Backend)),
         };
         self.engines.iter().flat_map(check).collect()
     }
@@ -79,7 +80,7 @@ impl<'a> Prepared<'a> {
         (demand.len() > before).then_some(demand)
     }
 
-    fn check_oracle(&self) -> Vec<Failure> {
+    fn check_oracle(&self) -> Vec<VectorMismatch> {
         let options = OracleOptions {
             closed: self.vector.closed,
             demand: self.demand.clone(),
@@ -87,7 +88,8 @@ impl<'a> Prepared<'a> {
         };
         let trace = oracle::run(&self.flat, &self.inputs, &options);
         let mut failures = Vec::new();
-        let mut fail = |message: String| failures.push(Failure::Engine { engine: Engine::Oracle, message });
+        let mut fail =
+            |message: String| failures.push(VectorMismatch::Engine { engine: VectorRunner::Oracle, message });
         for failure in &trace.failures {
             fail(format!("no result of an operator at cycle {}: {:?}", failure.cycle, failure.error));
         }
@@ -95,13 +97,19 @@ impl<'a> Prepared<'a> {
         if errors != self.vector.error_cycles {
             fail(format!("expected errors at cycles {:?}, got them at {errors:?}", self.vector.error_cycles));
         }
-        failures.extend(self.compare(Engine::Oracle, &|v, n| trace.cycles.get(n).map(|row| row[v].clone())));
+        failures.extend(
+            self.compare(VectorRunner::Oracle, &|v, n| trace.cycles.get(n).map(|row| row[v].clone())),
+        );
         failures
     }
 
-    fn check_simulator(&self, engine: Engine, backend: Option<&Arc<dyn Backend>>) -> Vec<Failure> {
+    fn check_simulator(
+        &self,
+        engine: VectorRunner,
+        backend: Option<&Arc<dyn Backend>>,
+    ) -> Vec<VectorMismatch> {
         let mut failures = Vec::new();
-        let mut fail = |message: String| failures.push(Failure::Engine { engine, message });
+        let mut fail = |message: String| failures.push(VectorMismatch::Engine { engine, message });
         // The simulator runs as for users: it stops at the first error, whose cycle must be one of the origins.
         let mut stopping = self.simulator(false, backend);
         let outcome = self.simulate(&mut stopping);
@@ -141,11 +149,15 @@ impl<'a> Prepared<'a> {
     }
 
     /// All cells that are not as expected, except in cycles with errors.
-    fn compare(&self, engine: Engine, status: &dyn Fn(Var, usize) -> Option<Status>) -> Vec<Failure> {
+    fn compare(
+        &self,
+        engine: VectorRunner,
+        status: &dyn Fn(Var, usize) -> Option<Status>,
+    ) -> Vec<VectorMismatch> {
         let mut failures = Vec::new();
         for (name, row) in &self.vector.expected {
             let Some(&var) = self.vars.get(name.as_str()) else {
-                failures.push(Failure::Engine {
+                failures.push(VectorMismatch::Engine {
                     engine,
                     message: format!("{name} is no variable of the program"),
                 });
@@ -157,7 +169,13 @@ impl<'a> Prepared<'a> {
                 let got = status(var, cycle).unwrap_or(Status::Bottom);
                 if !agrees(expected, &got) {
                     let (expected, got) = (show_expected(expected), show(&got));
-                    failures.push(Failure::Cell { engine, variable: name.clone(), cycle, expected, got });
+                    failures.push(VectorMismatch::Cell {
+                        engine,
+                        variable: name.clone(),
+                        cycle,
+                        expected,
+                        got,
+                    });
                 }
             }
         }
@@ -166,7 +184,11 @@ impl<'a> Prepared<'a> {
     }
 
     /// Compares values in the last cycle: some variable whose path ends with the name must have the expected value.
-    fn compare_last(&self, engine: Engine, status: &dyn Fn(Var, usize) -> Option<Status>) -> Vec<Failure> {
+    fn compare_last(
+        &self,
+        engine: VectorRunner,
+        status: &dyn Fn(Var, usize) -> Option<Status>,
+    ) -> Vec<VectorMismatch> {
         let Some(cycle) = self.vector.cycles.checked_sub(1) else { return Vec::new() };
         let mut failures = Vec::new();
         for (name, expected) in &self.vector.last {
@@ -176,7 +198,7 @@ impl<'a> Prepared<'a> {
             if !statuses.iter().any(|s| s.value().is_some_and(|v| same(expected, v))) {
                 let got = statuses.iter().map(show).collect::<Vec<_>>().join(" or ");
                 let (variable, expected) = (name.clone(), expected.to_string());
-                failures.push(Failure::Cell { engine, variable, cycle, expected, got });
+                failures.push(VectorMismatch::Cell { engine, variable, cycle, expected, got });
             }
         }
         failures
@@ -184,7 +206,10 @@ impl<'a> Prepared<'a> {
 }
 
 /// The program of a vector in double precision, with all variables or with those that its outputs need, and its inputs.
-pub(super) fn program(vector: &Vector, all_vars: bool) -> Result<(Program, Vec<Vec<Input>>), String> {
+pub(super) fn program(
+    vector: &ConformanceVector,
+    all_vars: bool,
+) -> Result<(Program, Vec<Vec<InputCell>>), String> {
     let options = Options {
         node: Some(vector.main.clone()),
         precision: Precision::F64,
@@ -198,12 +223,12 @@ pub(super) fn program(vector: &Vector, all_vars: bool) -> Result<(Program, Vec<V
 }
 
 /// The environment's inputs: for each cycle, one entry per input.
-fn inputs(vector: &Vector, program: &Program) -> Result<Vec<Vec<Input>>, String> {
+fn inputs(vector: &ConformanceVector, program: &Program) -> Result<Vec<Vec<InputCell>>, String> {
     let known = |name: &String| program.inputs().iter().any(|i| *i.name == **name);
     if let Some(name) = vector.inputs.keys().chain(vector.on_demand.keys()).find(|n| !known(n)) {
         return Err(format!("`{name}` is no input of node {}", vector.main));
     }
-    let mut rows: Vec<Vec<Input>> = vec![Vec::new(); vector.cycles];
+    let mut rows: Vec<Vec<InputCell>> = vec![Vec::new(); vector.cycles];
     for input in program.inputs() {
         let (given, offered) = (vector.inputs.get(&*input.name), vector.on_demand.get(&*input.name));
         let cells = given.or(offered).ok_or(format!("nothing is said about the input `{}`", input.name))?;
@@ -215,9 +240,9 @@ fn inputs(vector: &Vector, program: &Program) -> Result<Vec<Vec<Input>>, String>
                 })?),
             };
             row.push(match (given.is_some(), value) {
-                (true, Some(value)) => Input::Given(value),
-                (true, None) => Input::Absent,
-                (false, offer) => Input::OnDemand(offer),
+                (true, Some(value)) => InputCell::Given(value),
+                (true, None) => InputCell::Absent,
+                (false, offer) => InputCell::OnDemand(offer),
             });
         }
     }
@@ -227,7 +252,7 @@ fn inputs(vector: &Vector, program: &Program) -> Result<Vec<Vec<Input>>, String>
 /// The demand of the environment. Names of temporaries of the reference are unknown here; a demand for one of them in
 /// every cycle is the default demand of a free clock class.
 fn demand(
-    vector: &Vector,
+    vector: &ConformanceVector,
     vars: &IndexMap<Arc<str>, Var>,
 ) -> Result<Option<IndexMap<Var, Vec<bool>>>, String> {
     let Some(demand) = &vector.demand else { return Ok(None) };

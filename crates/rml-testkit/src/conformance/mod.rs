@@ -16,13 +16,13 @@ use std::sync::Arc;
 
 use rml_backend::Backend;
 use rml_ir::flat::Drawn;
-use rml_sim::Input;
+use rml_sim::InputCell;
 
-pub use vector::{Expected, Vector};
+pub use vector::{ConformanceVector, Expected};
 
 /// A failure of a vector, with its place.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Failure {
+pub enum VectorMismatch {
     /// The vector cannot be run: a malformed file, a program that does not compile, a panic.
     Broken {
         /// The reason.
@@ -31,14 +31,14 @@ pub enum Failure {
     /// An engine failed as a whole.
     Engine {
         /// The engine.
-        engine: Engine,
+        engine: VectorRunner,
         /// The failure.
         message: String,
     },
     /// A cell is not as expected.
     Cell {
         /// The engine.
-        engine: Engine,
+        engine: VectorRunner,
         /// The variable.
         variable: String,
         /// The cycle.
@@ -52,7 +52,7 @@ pub enum Failure {
 
 /// The engines that run vectors.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Engine {
+pub enum VectorRunner {
     /// The event-driven simulator.
     Simulator,
     /// The naive least fixed point.
@@ -63,23 +63,23 @@ pub enum Engine {
     Plan,
 }
 
-impl fmt::Display for Engine {
+impl fmt::Display for VectorRunner {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Engine::Simulator => "simulator",
-            Engine::Oracle => "oracle",
-            Engine::Backend => "backend",
-            Engine::Plan => "plan",
+            VectorRunner::Simulator => "simulator",
+            VectorRunner::Oracle => "oracle",
+            VectorRunner::Backend => "backend",
+            VectorRunner::Plan => "plan",
         })
     }
 }
 
-impl fmt::Display for Failure {
+impl fmt::Display for VectorMismatch {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Failure::Broken { message } => f.write_str(message),
-            Failure::Engine { engine, message } => write!(f, "{engine}: {message}"),
-            Failure::Cell { engine, variable, cycle, expected, got } => {
+            VectorMismatch::Broken { message } => f.write_str(message),
+            VectorMismatch::Engine { engine, message } => write!(f, "{engine}: {message}"),
+            VectorMismatch::Cell { engine, variable, cycle, expected, got } => {
                 write!(f, "{engine}: {variable} at cycle {cycle}: expected {expected}, got {got}")
             }
         }
@@ -88,28 +88,28 @@ impl fmt::Display for Failure {
 
 /// The outcome of one vector.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Outcome {
+pub struct VectorOutcome {
     /// The file.
     pub file: PathBuf,
     /// The vector's name: the name of the file without its extension.
     pub name: String,
     /// The failures; the vector passed if there are none.
-    pub failures: Vec<Failure>,
+    pub failures: Vec<VectorMismatch>,
     /// Whether the vector was run by plan.
     pub planned: bool,
 }
 
 /// Runs a vector on both engines, and on the simulator with a backend if one is given. Returns the failures.
-pub fn check(vector: &Vector, backend: Option<&Arc<dyn Backend>>) -> Vec<Failure> {
-    let mut engines = vec![Engine::Oracle, Engine::Simulator];
-    engines.extend(backend.map(|_| Engine::Backend));
+pub fn check(vector: &ConformanceVector, backend: Option<&Arc<dyn Backend>>) -> Vec<VectorMismatch> {
+    let mut engines = vec![VectorRunner::Oracle, VectorRunner::Simulator];
+    engines.extend(backend.map(|_| VectorRunner::Backend));
     guarded(|| Ok(engines::Prepared::new(vector, engines.clone(), backend.cloned())?.check()))
 }
 
 /// Runs a vector on one engine. Returns the failures, and whether it was run by plan. Without a plan there are no
 /// failures.
-pub fn check_on(vector: &Vector, engine: Engine) -> (Vec<Failure>, bool) {
-    if engine != Engine::Plan {
+pub fn check_on(vector: &ConformanceVector, engine: VectorRunner) -> (Vec<VectorMismatch>, bool) {
+    if engine != VectorRunner::Plan {
         return (guarded(|| Ok(engines::Prepared::new(vector, vec![engine], None)?.check())), false);
     }
     let mut planned = false;
@@ -122,8 +122,8 @@ pub fn check_on(vector: &Vector, engine: Engine) -> (Vec<Failure>, bool) {
 }
 
 /// The failures that a check finds. A check that cannot be made or panics is a failure.
-fn guarded(check: impl FnOnce() -> Result<Vec<Failure>, String>) -> Vec<Failure> {
-    let broken = |message: String| vec![Failure::Broken { message }];
+fn guarded(check: impl FnOnce() -> Result<Vec<VectorMismatch>, String>) -> Vec<VectorMismatch> {
+    let broken = |message: String| vec![VectorMismatch::Broken { message }];
     catch_unwind(AssertUnwindSafe(check))
         .unwrap_or_else(|_| Err("panicked".to_owned()))
         .unwrap_or_else(broken)
@@ -134,28 +134,31 @@ fn guarded(check: impl FnOnce() -> Result<Vec<Failure>, String>) -> Vec<Failure>
 ///
 /// # Errors
 /// The program does not compile, or the inputs do not fit.
-pub fn program(vector: &Vector) -> Result<(Arc<Drawn>, Vec<Vec<Input>>), String> {
+pub fn program(vector: &ConformanceVector) -> Result<(Arc<Drawn>, Vec<Vec<InputCell>>), String> {
     engines::program(vector, false).map(|(program, inputs)| (Arc::clone(program.flat()), inputs))
 }
 
 /// Reads a vector from a file and runs it as [`check`] does.
-pub fn check_file(file: &Path, backend: Option<&Arc<dyn Backend>>) -> Outcome {
+pub fn check_file(file: &Path, backend: Option<&Arc<dyn Backend>>) -> VectorOutcome {
     outcome(file, |vector| (check(vector, backend), false))
 }
 
 /// Reads a vector from a file and runs it on one engine, as [`check_on`] does.
-pub fn check_file_on(file: &Path, engine: Engine) -> Outcome {
+pub fn check_file_on(file: &Path, engine: VectorRunner) -> VectorOutcome {
     outcome(file, |vector| check_on(vector, engine))
 }
 
-fn outcome(file: &Path, check: impl FnOnce(&Vector) -> (Vec<Failure>, bool)) -> Outcome {
+fn outcome(
+    file: &Path,
+    check: impl FnOnce(&ConformanceVector) -> (Vec<VectorMismatch>, bool),
+) -> VectorOutcome {
     let name = file.file_stem().unwrap_or_default().to_string_lossy().into_owned();
     let read = std::fs::read_to_string(file).map_err(|e| format!("cannot be read: {e}"));
-    let (failures, planned) = match read.and_then(|text| Vector::parse(&text)) {
+    let (failures, planned) = match read.and_then(|text| ConformanceVector::parse(&text)) {
         Ok(vector) => check(&vector),
-        Err(message) => (vec![Failure::Broken { message }], false),
+        Err(message) => (vec![VectorMismatch::Broken { message }], false),
     };
-    Outcome { file: file.to_path_buf(), name, failures, planned }
+    VectorOutcome { file: file.to_path_buf(), name, failures, planned }
 }
 
 /// The vector files of a folder, by name.

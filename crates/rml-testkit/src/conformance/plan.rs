@@ -5,10 +5,10 @@ use rml_sim::Status;
 use serde_json::Value as Json;
 
 use super::compare::{agrees, show, show_expected};
-use super::{Engine, Expected, Failure, Vector, engines};
+use super::{ConformanceVector, Expected, VectorMismatch, VectorRunner, engines};
 
 /// The outputs that are not as expected; `None` if there is no plan for the vector.
-pub(super) fn check(vector: &Vector) -> Result<Option<Vec<Failure>>, String> {
+pub(super) fn check(vector: &ConformanceVector) -> Result<Option<Vec<VectorMismatch>>, String> {
     let (program, _) = engines::program(vector, false)?;
     // Inputs on demand cannot be given as a table.
     if !vector.on_demand.is_empty() {
@@ -34,13 +34,13 @@ pub(super) fn check(vector: &Vector) -> Result<Option<Vec<Failure>>, String> {
 
 /// Compares the trace with the vector. Its error must be that of the simulator, because equations that no output needs
 /// are not run.
-fn compare(vector: &Vector, trace: &Trace, simulated: &Trace) -> Vec<Failure> {
+fn compare(vector: &ConformanceVector, trace: &Trace, simulated: &Trace) -> Vec<VectorMismatch> {
     let mut failures = Vec::new();
     let error = |trace: &Trace| trace.error.as_ref().map(|e| e.to_string().replace('\n', "; "));
     let stopped = simulated.error.is_some();
     if error(trace) != error(simulated) {
         let message = format!("expected the error {:?}, got {:?}", error(simulated), error(trace));
-        failures.push(Failure::Engine { engine: Engine::Plan, message });
+        failures.push(VectorMismatch::Engine { engine: VectorRunner::Plan, message });
     }
     for (name, cells) in &trace.values {
         let Some(row) = vector.expected.get(name) else { continue };
@@ -58,7 +58,13 @@ fn compare(vector: &Vector, trace: &Trace, simulated: &Trace) -> Vec<Failure> {
             };
             if !agrees(expected, &got) {
                 let (expected, got, variable) = (show_expected(expected), show(&got), name.clone());
-                failures.push(Failure::Cell { engine: Engine::Plan, variable, cycle, expected, got });
+                failures.push(VectorMismatch::Cell {
+                    engine: VectorRunner::Plan,
+                    variable,
+                    cycle,
+                    expected,
+                    got,
+                });
             }
         }
     }

@@ -11,7 +11,7 @@ type Table = IndexMap<String, Vec<Json>>;
 
 /// A program, its environment, and the cells that the semantics defines.
 #[derive(Clone, Debug)]
-pub struct Vector {
+pub struct ConformanceVector {
     /// The source text.
     pub rml: String,
     /// The node to run.
@@ -49,13 +49,13 @@ pub enum Expected {
     Value(Json),
 }
 
-impl Vector {
+impl ConformanceVector {
     /// Reads a vector. The literals `NaN`, `Infinity` and `-Infinity` are also accepted, with the meaning of the
     /// strings with this text.
     ///
     /// # Errors
     /// The text is malformed; the error states the defect.
-    pub fn parse(text: &str) -> Result<Vector, String> {
+    pub fn parse(text: &str) -> Result<ConformanceVector, String> {
         let json: Json =
             serde_json::from_str(&quote_non_finite(text)).map_err(|e| format!("malformed JSON: {e}"))?;
         let fields = json.as_object().ok_or("not a JSON object")?;
@@ -72,7 +72,7 @@ impl Vector {
             expected.extend(cells.map(|(v, row)| (v, row.into_iter().map(cell).collect::<Vec<_>>())));
         }
         let last = fields.get("final").and_then(Json::as_object).cloned().unwrap_or_default();
-        Ok(Vector {
+        Ok(ConformanceVector {
             rml: string(fields, "rml")?,
             main: string(fields, "main")?,
             cycles,
@@ -189,7 +189,7 @@ mod tests {
 
     #[test]
     fn fields_are_read() {
-        let vector = Vector::parse(SMALL).expect("well formed");
+        let vector = ConformanceVector::parse(SMALL).expect("well formed");
         assert_eq!((vector.main.as_str(), vector.cycles, vector.closed), ("main", 2, false));
         assert_eq!(vector.demand, Some(IndexMap::new()));
         assert_eq!(vector.expected["o"], [Expected::Value(Json::from("NaN")), Expected::Undetermined]);
@@ -200,7 +200,7 @@ mod tests {
 
     #[test]
     fn no_demand_is_not_the_empty_demand() {
-        let vector = Vector::parse(&SMALL.replace("\"demand\": {},", "")).expect("well formed");
+        let vector = ConformanceVector::parse(&SMALL.replace("\"demand\": {},", "")).expect("well formed");
         assert_eq!(vector.demand, None);
     }
 
@@ -219,10 +219,10 @@ mod tests {
             ("\"closed\": false", "\"closed\": false, \"semantics\": {\"if\": \"eager\"}"),
         ];
         for (from, to) in wrong {
-            assert!(Vector::parse(&SMALL.replace(from, to)).is_err(), "{to}");
+            assert!(ConformanceVector::parse(&SMALL.replace(from, to)).is_err(), "{to}");
         }
         for text in ["", "[]", "{", "{}", "\"", "\"\\", "nonsense"] {
-            assert!(Vector::parse(text).is_err(), "{text}");
+            assert!(ConformanceVector::parse(text).is_err(), "{text}");
         }
     }
 }

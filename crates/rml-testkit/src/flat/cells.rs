@@ -2,26 +2,26 @@
 
 use rml_ir::Value;
 use rml_ir::flat::Var;
-use rml_sim::{Input, Simulator, Status};
+use rml_sim::{InputCell, Simulator, Status};
 
 /// The inputs of all cycles, from one text per input: `1 _ 3`, `t f _`, `2.5`, `@7` (on demand), `@_` (refused).
 ///
 /// # Panics
 /// A cell is none of these, or a column is shorter than the first one.
-pub fn columns(columns: &[&str]) -> Vec<Vec<Input>> {
-    let columns: Vec<Vec<Input>> =
+pub fn columns(columns: &[&str]) -> Vec<Vec<InputCell>> {
+    let columns: Vec<Vec<InputCell>> =
         columns.iter().map(|c| c.split_whitespace().map(input).collect()).collect();
     let cycles = columns.first().map_or(0, Vec::len);
     (0..cycles).map(|n| columns.iter().map(|c| c[n].clone()).collect()).collect()
 }
 
 /// The texts that [`columns`] reads as these cycles. Values must be scalars.
-pub fn column_texts(cycles: &[Vec<Input>]) -> Vec<String> {
-    let cell = |input: &Input| match input {
-        Input::Absent => "_".to_owned(),
-        Input::Given(v) => scalar(v),
-        Input::OnDemand(None) => "@_".to_owned(),
-        Input::OnDemand(Some(v)) => format!("@{}", scalar(v)),
+pub fn column_texts(cycles: &[Vec<InputCell>]) -> Vec<String> {
+    let cell = |input: &InputCell| match input {
+        InputCell::Absent => "_".to_owned(),
+        InputCell::Given(v) => scalar(v),
+        InputCell::OnDemand(None) => "@_".to_owned(),
+        InputCell::OnDemand(Some(v)) => format!("@{}", scalar(v)),
     };
     let inputs = cycles.first().map_or(0, Vec::len);
     let column = |i: usize| cycles.iter().map(|row| cell(&row[i])).collect::<Vec<_>>().join(" ");
@@ -32,12 +32,12 @@ fn scalar(value: &Value) -> String {
     text(&[Status::Value(value.clone())])
 }
 
-fn input(cell: &str) -> Input {
+fn input(cell: &str) -> InputCell {
     match cell.strip_prefix('@') {
-        Some("_") => Input::OnDemand(None),
-        Some(value) => Input::OnDemand(Some(value_of(value))),
-        None if cell == "_" => Input::Absent,
-        None => Input::Given(value_of(cell)),
+        Some("_") => InputCell::OnDemand(None),
+        Some(value) => InputCell::OnDemand(Some(value_of(value))),
+        None if cell == "_" => InputCell::Absent,
+        None => InputCell::Given(value_of(cell)),
     }
 }
 

@@ -8,7 +8,7 @@ use rml_ir::flat::{Drawn, Flat, Rhs, Var};
 use rml_ir::op::{EvalError, Op};
 use rml_ir::{Type, Value};
 use rml_sim::oracle::{self, OracleOptions};
-use rml_sim::{Demand, Input, Options, Simulator, Status, Tensors};
+use rml_sim::{Demand, InputCell, Options, Simulator, Status, Tensors};
 
 use super::cells::{columns, sim_row, text};
 
@@ -43,7 +43,7 @@ impl Backend for Always {
 ///
 /// # Panics
 /// Two results differ.
-pub fn run(flat: &Arc<Drawn>, inputs: &[Vec<Input>], closed: bool) -> Simulator {
+pub fn run(flat: &Arc<Drawn>, inputs: &[Vec<InputCell>], closed: bool) -> Simulator {
     run_with(flat, inputs, closed, Demand::FreeClasses)
 }
 
@@ -51,7 +51,7 @@ pub fn run(flat: &Arc<Drawn>, inputs: &[Vec<Input>], closed: bool) -> Simulator 
 ///
 /// # Panics
 /// Two results differ.
-pub fn run_with(flat: &Arc<Drawn>, inputs: &[Vec<Input>], closed: bool, demand: Demand) -> Simulator {
+pub fn run_with(flat: &Arc<Drawn>, inputs: &[Vec<InputCell>], closed: bool, demand: Demand) -> Simulator {
     let asked = match &demand {
         Demand::FreeClasses => None,
         Demand::Given(d) => Some(d.clone()),
@@ -108,7 +108,7 @@ fn has_operator_result(flat: &Flat, sim: &Simulator) -> bool {
 
 /// Checks that a run with functions whose inner values are hidden has the same outputs, end and states as a run without
 /// functions.
-fn check_inner_values(flat: &Arc<Drawn>, inputs: &[Vec<Input>], closed: bool, demand: Demand) {
+fn check_inner_values(flat: &Arc<Drawn>, inputs: &[Vec<InputCell>], closed: bool, demand: Demand) {
     let outcome = |tensors: Tensors| {
         let options = Options { demand: demand.clone(), tensors, ..Options::default() };
         let mut sim = Simulator::new(Arc::clone(flat), options);
@@ -133,11 +133,11 @@ fn check_inner_values(flat: &Arc<Drawn>, inputs: &[Vec<Input>], closed: bool, de
 /// Checks that a simulator that stops at errors and drops cycles agrees with the oracle as far as it runs.
 fn check_stopping(
     flat: &Arc<Drawn>,
-    inputs: &[Vec<Input>],
+    inputs: &[Vec<InputCell>],
     closed: bool,
     demand: Demand,
     tensors: Tensors,
-    trace: &oracle::Trace,
+    trace: &oracle::FixedPoint,
 ) {
     let options = Options { record: true, demand, tensors, ..Options::default() };
     let mut sim = Simulator::new(Arc::clone(flat), options);

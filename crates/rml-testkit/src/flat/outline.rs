@@ -7,7 +7,7 @@ use rml_base::{EntityId, FileId, IndexVec, Span};
 use rml_ir::flat::{self, Drawn, Window};
 use rml_ir::normal::{self, Callee, ConstKind, Constant, Formal, Module, Node, NodeId, Rule};
 
-use crate::Random;
+use crate::Lcg;
 
 /// A group of equations that becomes a node.
 struct Group {
@@ -25,7 +25,7 @@ struct Group {
 /// over the nodes at random. A variable has the name `v` with its number in every node.
 ///
 /// The result satisfies `normal::verify_differentiated`. After inlining, each cell of a variable is the same as before.
-pub fn outlined(flat: &Drawn, r: &mut Random) -> Module {
+pub fn outlined(flat: &Drawn, r: &mut Lcg) -> Module {
     let mut groups = vec![Group::new(None, None, None)];
     let mut of_window = Vec::new();
     for (w, data) in flat.windows.iter_enumerated() {

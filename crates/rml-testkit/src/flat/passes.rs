@@ -4,12 +4,12 @@ use rml_base::EntityId;
 use rml_ir::flat::{ClockClasses, Drawn, Flat, Var, print};
 use rml_ir::normal::{self, Differentiated};
 use rml_ir::pass::{self, Keep};
-use rml_sim::oracle::{self, OracleOptions, Trace};
-use rml_sim::{Input, Status};
+use rml_sim::oracle::{self, FixedPoint, OracleOptions};
+use rml_sim::{InputCell, Status};
 
 use super::outline::outlined;
 use super::text;
-use crate::Random;
+use crate::Lcg;
 
 /// One pass or several.
 type Pass = fn(Flat) -> Drawn;
@@ -44,8 +44,8 @@ const PASSES: [(&str, Pass); 7] = [
 ///
 /// # Errors
 /// A pass changes the cells; the text contains the pass, the program before and after, and the cells that differ.
-pub fn check_passes(flat: &Drawn, inputs: &[Vec<Input>], closed: bool, seed: u64) -> Result<(), String> {
-    let inputs: Vec<Vec<Input>> = inputs.iter().map(|row| row.iter().map(given).collect()).collect();
+pub fn check_passes(flat: &Drawn, inputs: &[Vec<InputCell>], closed: bool, seed: u64) -> Result<(), String> {
+    let inputs: Vec<Vec<InputCell>> = inputs.iter().map(|row| row.iter().map(given).collect()).collect();
     let before = Run::new(flat.clone(), &inputs, closed);
     for (name, pass) in PASSES {
         let after = Run::new(pass(Flat::clone(flat)), &inputs, closed);
@@ -55,10 +55,10 @@ pub fn check_passes(flat: &Drawn, inputs: &[Vec<Input>], closed: bool, seed: u64
     forgetting(&before, &inputs)
 }
 
-fn given(input: &Input) -> Input {
+fn given(input: &InputCell) -> InputCell {
     match input {
-        Input::OnDemand(Some(value)) => Input::Given(value.clone()),
-        Input::OnDemand(None) => Input::Absent,
+        InputCell::OnDemand(Some(value)) => InputCell::Given(value.clone()),
+        InputCell::OnDemand(None) => InputCell::Absent,
         input => input.clone(),
     }
 }
@@ -66,11 +66,11 @@ fn given(input: &Input) -> Input {
 /// A program and its fixed point.
 struct Run {
     flat: Drawn,
-    trace: Trace,
+    trace: FixedPoint,
 }
 
 impl Run {
-    fn new(flat: Drawn, inputs: &[Vec<Input>], closed: bool) -> Run {
+    fn new(flat: Drawn, inputs: &[Vec<InputCell>], closed: bool) -> Run {
         let trace = oracle::run(&flat, inputs, &OracleOptions { closed, ..OracleOptions::default() });
         Run { flat, trace }
     }
@@ -111,8 +111,8 @@ impl Run {
 }
 
 /// Cuts the program into nodes, inlines them, and compares the cells.
-fn inlining(before: &Run, inputs: &[Vec<Input>], closed: bool, seed: u64) -> Result<(), String> {
-    let module = outlined(&before.flat, &mut Random(seed));
+fn inlining(before: &Run, inputs: &[Vec<InputCell>], closed: bool, seed: u64) -> Result<(), String> {
+    let module = outlined(&before.flat, &mut Lcg(seed));
     let fail = |found: String| format!("{found}\n{}", normal::print(&module));
     let differentiated = Differentiated::new(module.clone()).map_err(|found| fail(found.join("\n")))?;
     let flat = pass::inline(&differentiated).map_err(|found| fail(found.to_string()))?;
@@ -137,9 +137,9 @@ fn original(path: &str) -> Option<Var> {
 }
 
 /// Checks that the facts known without values are true in the run.
-fn forgetting(before: &Run, inputs: &[Vec<Input>]) -> Result<(), String> {
+fn forgetting(before: &Run, inputs: &[Vec<InputCell>]) -> Result<(), String> {
     let values = pass::forget_values(Flat::clone(&before.flat));
-    let always = |k: usize| inputs.iter().all(|row| matches!(row[k], Input::Given(_)));
+    let always = |k: usize| inputs.iter().all(|row| matches!(row[k], InputCell::Given(_)));
     let is_given: Vec<bool> = (0..values.inputs.len()).map(always).collect();
     let given: Vec<Var> =
         values.inputs.iter().zip(&is_given).filter(|(_, g)| **g).map(|(i, _)| i.var).collect();

@@ -7,7 +7,7 @@
 use rml_ir::flat::{Drawn, Flat, Init, Rhs, Var, Window};
 use rml_ir::op::{Binary, Compare, Op};
 use rml_ir::{DType, Value};
-use rml_sim::Input;
+use rml_sim::InputCell;
 
 use super::{BOOL, Builder, INT};
 
@@ -368,7 +368,7 @@ impl Generator<'_> {
 }
 
 /// A trace. In some base cycles all inputs are absent; in wild traces, sometimes only one input is absent.
-pub fn trace(flat: &Flat, numbers: &[u32], cycles: usize, wild: bool) -> Vec<Vec<Input>> {
+pub fn trace(flat: &Flat, numbers: &[u32], cycles: usize, wild: bool) -> Vec<Vec<InputCell>> {
     let mut e = Entropy(numbers.iter());
     let (absent, on_demand) = (e.below(3) * 20, if e.chance(25) { 40 } else { 0 });
     let value = |dtype: DType, e: &mut Entropy<'_>| match dtype {
@@ -381,16 +381,16 @@ pub fn trace(flat: &Flat, numbers: &[u32], cycles: usize, wild: bool) -> Vec<Vec
         let mut input = |i: usize, dtype: DType| {
             let v = value(dtype, &mut e);
             if let Some((_, positive)) = flat.inputs[i].clock {
-                return if gate == Some(positive) { Input::Given(v) } else { Input::Absent };
+                return if gate == Some(positive) { InputCell::Given(v) } else { InputCell::Absent };
             }
             let input = match (nobody, i > 0 && e.chance(on_demand)) {
-                _ if wild && e.chance(4) => Input::Absent,
-                (true, _) => Input::Absent,
-                (false, true) if wild && e.chance(4) => Input::OnDemand(None),
-                (false, true) => Input::OnDemand(Some(v)),
-                (false, false) => Input::Given(v),
+                _ if wild && e.chance(4) => InputCell::Absent,
+                (true, _) => InputCell::Absent,
+                (false, true) if wild && e.chance(4) => InputCell::OnDemand(None),
+                (false, true) => InputCell::OnDemand(Some(v)),
+                (false, false) => InputCell::Given(v),
             };
-            if let (0, Input::Given(Value::Bool(b))) = (i, &input) {
+            if let (0, InputCell::Given(Value::Bool(b))) = (i, &input) {
                 gate = Some(*b);
             }
             input

@@ -9,10 +9,10 @@ use rml_elab::Root;
 use rml_ir::flat::{Drawn, Flat, Rhs};
 use rml_ir::pass::{self, Keep};
 use rml_ir::{DType, Data, Shape, Value};
-use rml_sim::{Input, Options, Simulator, Status};
+use rml_sim::{InputCell, Options, Simulator, Status};
 
-use super::{P, Program, Rows, normal};
-use crate::Random;
+use super::{InputRows, LossProgram, P, normal};
+use crate::Lcg;
 
 /// The step; differences of sums of this size are exact to about 1e-10.
 const STEP: f64 = 1e-5;
@@ -28,13 +28,13 @@ struct Case {
     inputs: Vec<Option<usize>>,
     /// By key, the value of each parameter and the output with its gradient.
     params: IndexMap<Arc<str>, (Value, usize)>,
-    rows: Rows,
+    rows: InputRows,
     cycles: usize,
 }
 
 /// The outcome of a comparison.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Outcome {
+pub enum Comparison {
     /// Gradients and differences agree.
     Agrees,
     /// Cells wait for each other, so the program defines no function.
@@ -55,7 +55,7 @@ fn numbers(v: &Value) -> Vec<f64> {
 /// The rows of outputs of a closed trace; `None` if a cell is undetermined.
 fn run(
     flat: &Arc<Drawn>,
-    rows: &Rows,
+    rows: &InputRows,
     cycles: usize,
     params: &[(Arc<str>, Value)],
 ) -> Option<Vec<Vec<Status>>> {
@@ -64,8 +64,8 @@ fn run(
         sim.set_state(key, value).unwrap_or_else(|e| panic!("{e}"));
     }
     for n in 0..cycles {
-        let given = |name: &str| rows[name][n].clone().map_or(Input::Absent, Input::Given);
-        let row: Vec<Input> = flat.inputs.iter().map(|i| given(name(flat, i.var))).collect();
+        let given = |name: &str| rows[name][n].clone().map_or(InputCell::Absent, InputCell::Given);
+        let row: Vec<InputCell> = flat.inputs.iter().map(|i| given(name(flat, i.var))).collect();
         sim.feed(&row).unwrap_or_else(|e| panic!("cycle {n}: {e}"));
     }
     sim.finish(true).unwrap_or_else(|e| panic!("{e}"));
@@ -79,7 +79,7 @@ fn name(flat: &Flat, v: rml_ir::flat::Var) -> &str {
 }
 
 impl Case {
-    fn new(text: &str, r: &mut Random) -> Result<Self, String> {
+    fn new(text: &str, r: &mut Lcg) -> Result<Self, String> {
         let module = normal(text, Root::Diff("main".into()))?;
         let made = gradient(module, 0).map_err(|e| e.to_string())?;
         let drawn = |flat, keep| pass::draw(pass::lower(flat, keep), 1).expect("memory for the draws");
@@ -144,23 +144,23 @@ impl Case {
         table.values().enumerate().all(|(v, row)| posts.contains(&v) || row.iter().all(Status::is_determined))
     }
 
-    fn check(&self, r: &mut Random) -> Outcome {
+    fn check(&self, r: &mut Lcg) -> Comparison {
         if !self.is_productive() {
-            return Outcome::NotProductive;
+            return Comparison::NotProductive;
         }
         let still = Direction { inputs: IndexMap::new(), params: Vec::new() };
-        let Some(here) = self.loss(&still, 0.0) else { return Outcome::NotProductive };
+        let Some(here) = self.loss(&still, 0.0) else { return Comparison::NotProductive };
         let Some(found) = run(&self.backward, &self.rows, self.cycles, &[]) else {
-            return Outcome::Wrong("the gradient is not determined".into());
+            return Comparison::Wrong("the gradient is not determined".into());
         };
         let total: f64 = found.iter().filter_map(|row| row[0].value().and_then(Value::as_num)).sum();
         if (total - here).abs() > 1e-12 * (1.0 + here.abs()) {
-            return Outcome::Wrong(format!("the adjoint gives {total} where the node gives {here}"));
+            return Comparison::Wrong(format!("the adjoint gives {total} where the node gives {here}"));
         }
         for _ in 0..2 {
             let along = Direction::random(self, r);
             let slope = |h: f64| Some((self.loss(&along, h)? - self.loss(&along, -h)?) / (2.0 * h));
-            let Some(expected) = slope(STEP) else { return Outcome::NotProductive };
+            let Some(expected) = slope(STEP) else { return Comparison::NotProductive };
             let gradient = self.derivative(&found, &along);
             let near = |a: f64, b: f64| (a - b).abs() <= TOLERANCE * (1.0 + a.abs().max(b.abs()));
             if near(gradient, expected) {
@@ -169,12 +169,12 @@ impl Case {
             // If the function is smooth, other steps give the same slope.
             let again = [STEP / 7.0, STEP / 50.0].map(|h| slope(h).unwrap_or(f64::NAN));
             return if again.iter().all(|&b| (b - expected).abs() <= 1e-4 * (1.0 + expected.abs())) {
-                Outcome::Wrong(format!("the gradient is {gradient}, by differences {expected}"))
+                Comparison::Wrong(format!("the gradient is {gradient}, by differences {expected}"))
             } else {
-                Outcome::Kink
+                Comparison::Kink
             };
         }
-        Outcome::Agrees
+        Comparison::Agrees
     }
 
     /// The derivative along a direction, from the gradient.
@@ -204,7 +204,7 @@ struct Direction {
 }
 
 impl Direction {
-    fn random(case: &Case, r: &mut Random) -> Self {
+    fn random(case: &Case, r: &mut Lcg) -> Self {
         let mut vector = |n: usize| -> Vec<f64> { (0..n).map(|_| r.range(-1.0, 1.0)).collect() };
         let flat = &case.backward;
         let nums = flat.inputs.iter().filter(|i| flat.vars[i.var].ty.is_num());
@@ -219,9 +219,9 @@ impl Direction {
 }
 
 /// Random inputs, all on the base clock.
-fn inputs(flat: &Flat, cycles: usize, r: &mut Random) -> Rows {
+fn inputs(flat: &Flat, cycles: usize, r: &mut Lcg) -> InputRows {
     let base: Vec<bool> = (0..cycles).map(|_| r.chance(0.85)).collect();
-    let mut rows = Rows::new();
+    let mut rows = InputRows::new();
     for input in &flat.inputs {
         let ty = &flat.vars[input.var].ty;
         let row = base.iter().map(|&on| on.then(|| cell(&ty.shape, ty.dtype, r))).collect();
@@ -230,7 +230,7 @@ fn inputs(flat: &Flat, cycles: usize, r: &mut Random) -> Rows {
     rows
 }
 
-fn cell(shape: &Shape, dtype: DType, r: &mut Random) -> Value {
+fn cell(shape: &Shape, dtype: DType, r: &mut Lcg) -> Value {
     let n = shape.len();
     let data = match dtype {
         DType::Bool => Data::Bool((0..n).map(|_| r.chance(0.5)).collect()),
@@ -240,24 +240,24 @@ fn cell(shape: &Shape, dtype: DType, r: &mut Random) -> Value {
 }
 
 /// Compares the gradient of a program, for the inputs and directions of the given seed.
-pub fn outcome(program: &Program, seed: u64) -> Outcome {
+pub fn outcome(program: &LossProgram, seed: u64) -> Comparison {
     outcome_of(&program.text(), seed)
 }
 
 /// Compares the gradient of a text. Its node `main` must have one output, a scalar num, and inputs on the base clock.
-pub fn outcome_of(text: &str, seed: u64) -> Outcome {
-    let mut r = Random(seed.wrapping_mul(31).wrapping_add(5));
+pub fn outcome_of(text: &str, seed: u64) -> Comparison {
+    let mut r = Lcg(seed.wrapping_mul(31).wrapping_add(5));
     match Case::new(text, &mut r) {
         Ok(case) => case.check(&mut r),
-        Err(e) => Outcome::Wrong(e),
+        Err(e) => Comparison::Wrong(e),
     }
 }
 
 /// The text of the smallest program found that still fails, with the failure.
-pub fn shrunk(mut program: Program, seed: u64, mut why: String) -> String {
+pub fn shrunk(mut program: LossProgram, seed: u64, mut why: String) -> String {
     loop {
         let smaller = program.smaller().into_iter().find_map(|p| match outcome(&p, seed) {
-            Outcome::Wrong(why) => Some((p, why)),
+            Comparison::Wrong(why) => Some((p, why)),
             _ => None,
         });
         match smaller {

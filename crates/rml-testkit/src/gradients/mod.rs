@@ -14,16 +14,16 @@ use rml_elab::{NoFiles, Options as ElabOptions, Root, elaborate};
 use rml_ir::flat::Drawn;
 use rml_ir::normal::Module;
 use rml_ir::{Precision, Value, pass};
-use rml_sim::{Input as Given, Options, Simulator, Status};
+use rml_sim::{InputCell as Given, Options, Simulator, Status};
 
-pub use differences::{Outcome, outcome, outcome_of, shrunk};
-pub use program::Program;
+pub use differences::{Comparison, outcome, outcome_of, shrunk};
+pub use program::LossProgram;
 
 /// The precision of all comparisons in this module.
 pub const P: Precision = Precision::F64;
 
 /// The values of each input, one entry per cycle.
-pub type Rows = IndexMap<String, Vec<Option<Value>>>;
+pub type InputRows = IndexMap<String, Vec<Option<Value>>>;
 
 /// The same nodes as in the embedded prelude.
 pub const PRELUDE: &str = "node diff_param(init, bp, do) -> (o)
@@ -57,7 +57,7 @@ pub fn normal_with(text: &str, root: Root, prelude: &'static str) -> Result<Modu
 ///
 /// # Panics
 /// An input is missing, or the simulator reports an error.
-pub fn run(flat: Drawn, inputs: &Rows, cycles: usize) -> IndexMap<String, Vec<Status>> {
+pub fn run(flat: Drawn, inputs: &InputRows, cycles: usize) -> IndexMap<String, Vec<Status>> {
     let flat = Arc::new(flat);
     let mut sim = Simulator::new(flat.clone(), Options { record: true, ..Options::default() });
     let name = |v| flat.vars[v].name.as_deref().unwrap_or_default().to_owned();

@@ -3,7 +3,7 @@
 
 use std::fmt::Write as _;
 
-use crate::Random;
+use crate::Lcg;
 
 /// The types of variables.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -148,11 +148,11 @@ struct Node {
 
 /// A program. Its last node is `main`, which has one output, `loss`.
 #[derive(Clone, Debug)]
-pub struct Program(Vec<Node>);
+pub struct LossProgram(Vec<Node>);
 
-impl Program {
+impl LossProgram {
     /// A random program.
-    pub fn random(r: &mut Random) -> Self {
+    pub fn random(r: &mut Lcg) -> Self {
         let mut nodes: Vec<Node> = Vec::new();
         for k in 0..r.below(3) {
             let node = Maker::new(r, &nodes).sub_node(&format!("f{k}"));
@@ -242,7 +242,7 @@ fn anchor(ty: Ty, clock: Clock) -> String {
 }
 
 struct Maker<'a> {
-    r: &'a mut Random,
+    r: &'a mut Lcg,
     /// The nodes that may be called.
     nodes: &'a [Node],
     vars: Vec<(String, Ty, Clock)>,
@@ -250,7 +250,7 @@ struct Maker<'a> {
 }
 
 impl<'a> Maker<'a> {
-    fn new(r: &'a mut Random, nodes: &'a [Node]) -> Self {
+    fn new(r: &'a mut Lcg, nodes: &'a [Node]) -> Self {
         let mut made = Self { r, nodes, vars: Vec::new(), equations: Vec::new() };
         for (name, ty) in [("x", S), ("y", V), ("w", M)] {
             made.vars.push((name.to_owned(), ty, Clock::Base));

@@ -10,12 +10,12 @@ use rml_ir::flat::{Drawn, Flat, Rhs, Var};
 use rml_ir::op::{Number, Op};
 use rml_ir::{Data, Precision, Value};
 use rml_lower::{Fault, Machine as Lowered, Running as _};
-use rml_plan::reference::{Column, Fault as Suspect, Machine};
-use rml_plan::{Ends, Kind, Plan, Region, print};
+use rml_plan::reference::{Cells, Fault as Suspect, Machine};
+use rml_plan::{Ends, Lifetime, Plan, Region, print};
 use rml_schedule::{Fed, schedule};
-use rml_sim::{Input, Options, Simulator, Status};
+use rml_sim::{InputCell, Options, Simulator, Status};
 
-use crate::Random;
+use crate::Lcg;
 use crate::flat::text;
 
 mod stopped;
@@ -43,7 +43,7 @@ pub enum Planned {
 ///
 /// # Errors
 /// There is a difference; the text contains the first one and the plan.
-pub fn compare(flat: &Arc<Drawn>, inputs: &[Vec<Input>], r: &mut Random) -> Result<Planned, String> {
+pub fn compare(flat: &Arc<Drawn>, inputs: &[Vec<InputCell>], r: &mut Lcg) -> Result<Planned, String> {
     compare_on(&(Arc::new(rml_backend_cpu::Cpu) as Arc<dyn Backend>), flat, inputs, r)
 }
 
@@ -54,8 +54,8 @@ pub fn compare(flat: &Arc<Drawn>, inputs: &[Vec<Input>], r: &mut Random) -> Resu
 pub fn compare_on(
     backend: &Arc<dyn Backend>,
     flat: &Arc<Drawn>,
-    inputs: &[Vec<Input>],
-    r: &mut Random,
+    inputs: &[Vec<InputCell>],
+    r: &mut Lcg,
 ) -> Result<Planned, String> {
     let fed = if r.chance(0.5) { Fed::Windows } else { Fed::Blocks };
     let plan = match schedule(flat, fed) {
@@ -147,7 +147,7 @@ impl Run<'_> {
     }
 
     /// The inputs over the given cycles.
-    fn inputs(&self, cycles: Range<usize>) -> Vec<Column> {
+    fn inputs(&self, cycles: Range<usize>) -> Vec<Cells> {
         let cell = |n: usize, v: Var| self.status(n, v).value().cloned();
         self.flat.inputs.iter().map(|i| cycles.clone().map(|n| cell(n, i.var)).collect()).collect()
     }
@@ -159,7 +159,7 @@ impl Run<'_> {
     }
 
     /// Runs window after window; returns the number of cycles that were run.
-    fn windows<N: Number>(&self, cycles: usize, r: &mut Random) -> Result<usize, String> {
+    fn windows<N: Number>(&self, cycles: usize, r: &mut Lcg) -> Result<usize, String> {
         let mut reference = Machine::new(Arc::clone(self.plan));
         let mut fast = Fast {
             cpu: Cpu::<N>::new(Arc::clone(self.plan)).map_err(|short| short.to_string())?,
@@ -238,7 +238,7 @@ impl Run<'_> {
         }
         for (i, column) in got.iter().enumerate() {
             self.column(self.flat.outputs[i], cycles.start, column)?;
-            let fast: Column = (0..column.len()).map(|t| cpu.output(i, t)).collect();
+            let fast: Cells = (0..column.len()).map(|t| cpu.output(i, t)).collect();
             if !column.iter().zip(&fast).all(|(a, b)| close(a.as_ref(), b.as_ref())) {
                 return Err(format!(
                     "embedded backend: {} is {fast:?}, not {column:?}",
@@ -265,10 +265,10 @@ impl Run<'_> {
             let alike = lowered.is_none()
                 || slow.is_none()
                 || called.is_some() && (data.ty.is_num() || close(slow, called.as_ref()));
-            if data.kind != Kind::Local && !alike {
+            if data.kind != Lifetime::Local && !alike {
                 return Err(format!("by calls: {register} is {called:?}, not {slow:?}"));
             }
-            if data.kind != Kind::Local && !same {
+            if data.kind != Lifetime::Local && !same {
                 return Err(format!("embedded backend: {register} is {fast:?}, not {slow:?}"));
             }
         }
@@ -302,7 +302,7 @@ impl Run<'_> {
     }
 
     /// Compares a column with the cells of the simulator.
-    fn column(&self, v: Var, from: usize, column: &Column) -> Result<(), String> {
+    fn column(&self, v: Var, from: usize, column: &Cells) -> Result<(), String> {
         let cells = column.iter().map(|c| c.clone().map_or(Status::Absent, Status::Value));
         for (n, cell) in (from..).zip(cells.clone()) {
             let known = self.closed.and_then(|sim| sim.status(n as u64, v).ok().flatten());
@@ -326,7 +326,7 @@ impl Run<'_> {
 }
 
 /// The number of remaining cycles that are offered for the next window.
-fn rest(plan: &Plan, left: usize, waits: bool, r: &mut Random) -> usize {
+fn rest(plan: &Plan, left: usize, waits: bool, r: &mut Lcg) -> usize {
     let ahead = plan.ahead() as usize;
     match plan.ends {
         // A block that waits for more cycles is run again with all remaining cycles.
@@ -367,7 +367,7 @@ fn bits(value: &Value) -> Vec<u64> {
     }
 }
 
-fn set<N: Number>(cpu: &mut Cpu<N>, columns: &[Column], ticks: usize) {
+fn set<N: Number>(cpu: &mut Cpu<N>, columns: &[Cells], ticks: usize) {
     for (i, column) in columns.iter().enumerate() {
         for (t, value) in column.iter().take(ticks).enumerate().filter_map(|(t, c)| Some((t, c.as_ref()?))) {
             cpu.set_input(i, ticks, t, value);
@@ -375,7 +375,7 @@ fn set<N: Number>(cpu: &mut Cpu<N>, columns: &[Column], ticks: usize) {
     }
 }
 
-fn offer(lowered: &mut Lowered, columns: &[Column], ticks: usize) {
+fn offer(lowered: &mut Lowered, columns: &[Cells], ticks: usize) {
     for (i, column) in columns.iter().enumerate() {
         for (t, value) in column.iter().take(ticks).enumerate().filter_map(|(t, c)| Some((t, c.as_ref()?))) {
             lowered.set_input(i, ticks, t, value);
@@ -386,10 +386,10 @@ fn offer(lowered: &mut Lowered, columns: &[Column], ticks: usize) {
 /// Makes the embedded backend find the end of a window in some of the cycles first, and then in all of them.
 fn found<N: Number>(
     Fast { cpu, serial, shared, lowered }: &mut Fast<N>,
-    columns: &[Column],
+    columns: &[Cells],
     cycles: usize,
     length: Option<usize>,
-    r: &mut Random,
+    r: &mut Lcg,
 ) -> Result<(), String> {
     let mut find = |ticks: usize| {
         set(cpu, columns, ticks);

@@ -11,12 +11,12 @@ use rml_ir::Precision;
 use rml_ir::flat::Drawn;
 use rml_ir::op::Number;
 use rml_lower::{Fault as Failed, Machine as Lowered, Running as _};
-use rml_plan::reference::{Column, Fault, Machine};
+use rml_plan::reference::{Cells, Fault, Machine};
 use rml_plan::{Ends, Plan};
-use rml_sim::{Input, Simulator};
+use rml_sim::{InputCell, Simulator};
 
 use super::{Planned, base_is_absent, is_unknown, offer, rest, set};
-use crate::Random;
+use crate::Lcg;
 
 /// Compares the plan of a program that has stopped in a simulator. The plan is run by the reference, by the embedded
 /// backend and by calls of functions.
@@ -24,8 +24,8 @@ pub(super) fn compare(
     flat: &Arc<Drawn>,
     plan: &Arc<Plan>,
     sim: &Simulator,
-    inputs: &[Vec<Input>],
-    (backend, r): (&Arc<dyn Backend>, &mut Random),
+    inputs: &[Vec<InputCell>],
+    (backend, r): (&Arc<dyn Backend>, &mut Lcg),
 ) -> Result<Planned, String> {
     let failure = sim.failure().filter(|failure| {
         [codes::sim::INTEGER_OVERFLOW, codes::sim::POSITION_OUTSIDE].contains(&failure.report.code)
@@ -33,7 +33,7 @@ pub(super) fn compare(
     let Some(cycle) = failure.and_then(|failure| usize::try_from(failure.cycle).ok()) else {
         return Ok(Planned::Stopped);
     };
-    let given = |row: &Vec<Input>| !row.iter().any(|input| matches!(input, Input::OnDemand(_)));
+    let given = |row: &Vec<InputCell>| !row.iter().any(|input| matches!(input, InputCell::OnDemand(_)));
     if base_is_absent(flat, sim, cycle) || !inputs.iter().all(given) {
         return Ok(Planned::Stopped);
     }
@@ -54,7 +54,7 @@ struct Stopped<'a> {
     flat: &'a Drawn,
     plan: &'a Arc<Plan>,
     sim: &'a Simulator,
-    inputs: &'a [Vec<Input>],
+    inputs: &'a [Vec<InputCell>],
     /// The cycle in which an operator has no result.
     cycle: usize,
 }
@@ -63,9 +63,9 @@ struct Stopped<'a> {
 type Windows = (Vec<Range<usize>>, Range<usize>);
 
 impl Stopped<'_> {
-    fn columns(&self, cycles: &Range<usize>) -> Vec<Column> {
-        let cell = |row: &Vec<Input>, i: usize| match &row[i] {
-            Input::Given(value) => Some(value.clone()),
+    fn columns(&self, cycles: &Range<usize>) -> Vec<Cells> {
+        let cell = |row: &Vec<InputCell>, i: usize| match &row[i] {
+            InputCell::Given(value) => Some(value.clone()),
             _ => None,
         };
         let ports = 0..self.plan.inputs.len();
@@ -73,7 +73,7 @@ impl Stopped<'_> {
     }
 
     /// The windows of a run by the reference; `None` if no window contains the cycle.
-    fn reference(&self, r: &mut Random) -> Result<Option<Windows>, String> {
+    fn reference(&self, r: &mut Lcg) -> Result<Option<Windows>, String> {
         let (mut machine, cycles) = (Machine::new(Arc::clone(self.plan)), self.inputs.len());
         let (mut windows, mut from, mut waits) = (Vec::new(), 0, false);
         while from < cycles {

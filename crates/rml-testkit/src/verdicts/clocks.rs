@@ -6,9 +6,9 @@ use rml_analysis::{Clocks, Verdict, clocks};
 use rml_base::codes;
 use rml_ir::flat::{Drawn, Flat};
 use rml_ir::{DType, Value};
-use rml_sim::{Input, Options, Simulator, Status};
+use rml_sim::{InputCell, Options, Simulator, Status};
 
-use crate::Random;
+use crate::Lcg;
 
 /// The verdict about a program's clocks, and whether runs had a synchronisation error.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -23,9 +23,9 @@ pub enum Judged {
 
 /// A trace that respects the clocks. Inputs on the base clock are present in every cycle, declared inputs in the cycles
 /// of their declared clocks, and inputs with inferred clocks if the program asks for them.
-pub fn respecting(flat: &Flat, clocks: &Clocks, r: &mut Random, cycles: usize) -> Vec<Vec<Input>> {
+pub fn respecting(flat: &Flat, clocks: &Clocks, r: &mut Lcg, cycles: usize) -> Vec<Vec<InputCell>> {
     let mut cycle = || {
-        let mut row: Vec<Input> = Vec::new();
+        let mut row: Vec<InputCell> = Vec::new();
         for input in &flat.inputs {
             let value = match flat.vars[input.var].ty.dtype {
                 DType::Bool => Value::Bool(r.below(2) == 0),
@@ -36,14 +36,16 @@ pub fn respecting(flat: &Flat, clocks: &Clocks, r: &mut Random, cycles: usize) -
                 (at.and_then(|at| row.get(at)), positive)
             });
             row.push(match gate {
-                Some((Some(Input::Given(Value::Bool(b))), positive)) if *b == positive => Input::Given(value),
-                // The input is present if the condition is found to be true.
-                Some((Some(Input::OnDemand(Some(Value::Bool(b)))), positive)) if *b == positive => {
-                    Input::OnDemand(Some(value))
+                Some((Some(InputCell::Given(Value::Bool(b))), positive)) if *b == positive => {
+                    InputCell::Given(value)
                 }
-                Some(_) => Input::Absent,
-                None if clocks.of[input.var] == Clocks::BASE => Input::Given(value),
-                None => Input::OnDemand(Some(value)),
+                // The input is present if the condition is found to be true.
+                Some((Some(InputCell::OnDemand(Some(Value::Bool(b)))), positive)) if *b == positive => {
+                    InputCell::OnDemand(Some(value))
+                }
+                Some(_) => InputCell::Absent,
+                None if clocks.of[input.var] == Clocks::BASE => InputCell::Given(value),
+                None => InputCell::OnDemand(Some(value)),
             });
         }
         row
@@ -52,9 +54,9 @@ pub fn respecting(flat: &Flat, clocks: &Clocks, r: &mut Random, cycles: usize) -
 }
 
 /// The same inputs, in which some ints are so large that the sum of two does not fit.
-pub fn overflowing(mut inputs: Vec<Vec<Input>>, r: &mut Random) -> Vec<Vec<Input>> {
+pub fn overflowing(mut inputs: Vec<Vec<InputCell>>, r: &mut Lcg) -> Vec<Vec<InputCell>> {
     for input in inputs.iter_mut().flatten() {
-        if let Input::Given(Value::Int(i @ 2..)) | Input::OnDemand(Some(Value::Int(i @ 2..))) = input
+        if let InputCell::Given(Value::Int(i @ 2..)) | InputCell::OnDemand(Some(Value::Int(i @ 2..))) = input
             && r.chance(0.35)
         {
             *i = 1 << 62;
@@ -74,7 +76,7 @@ enum End {
     Open,
 }
 
-fn end(flat: &Arc<Drawn>, trace: &[Vec<Input>]) -> End {
+fn end(flat: &Arc<Drawn>, trace: &[Vec<InputCell>]) -> End {
     let mut simulator = Simulator::new(Arc::clone(flat), Options { record: true, ..Options::default() });
     let result = trace.iter().try_for_each(|row| simulator.feed(row));
     let result = result.and_then(|()| simulator.finish(true));
@@ -87,12 +89,12 @@ fn end(flat: &Arc<Drawn>, trace: &[Vec<Input>]) -> End {
     }
 }
 
-fn errs(flat: &Arc<Drawn>, trace: &[Vec<Input>]) -> bool {
+fn errs(flat: &Arc<Drawn>, trace: &[Vec<InputCell>]) -> bool {
     end(flat, trace) == End::Error
 }
 
 /// Whether 600 random runs end with known cells. A run that waits forever does not count, because it may hide an error.
-pub fn runs_well(flat: &Arc<Drawn>, r: &mut Random) -> bool {
+pub fn runs_well(flat: &Arc<Drawn>, r: &mut Lcg) -> bool {
     let report = clocks(flat);
     (0..600).all(|_| end(flat, &respecting(flat, &report.clocks, r, 8)) == End::Known)
 }
@@ -101,7 +103,7 @@ pub fn runs_well(flat: &Arc<Drawn>, r: &mut Random) -> bool {
 ///
 /// # Errors
 /// The clocks are proved, but a run has an error; the text contains the program and the trace.
-pub fn judge(flat: &Arc<Drawn>, r: &mut Random) -> Result<Judged, String> {
+pub fn judge(flat: &Arc<Drawn>, r: &mut Lcg) -> Result<Judged, String> {
     let report = clocks(flat);
     let mut run = || {
         let trace = respecting(flat, &report.clocks, r, 8);

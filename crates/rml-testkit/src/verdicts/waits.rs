@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use rml_analysis::{
-    Bounds, Causality, CutData, Guard, Kind, Latency, Verdict, Wait, bounds, causality, clocks, size,
+    Bounds, Causality, CutData, Guard, Latency, Verdict, Wait, WaitKind, bounds, causality, clocks, size,
 };
 use rml_ir::Value;
 use rml_ir::flat::{Drawn, Flat, Rhs, Var, Window};
-use rml_sim::{Input, Options, Simulator, Status};
+use rml_sim::{InputCell, Options, Simulator, Status};
 
 /// The outcome for a program that ran as stated.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -31,7 +31,7 @@ fn is_known(status: Option<Status>) -> bool {
     matches!(status, Some(Status::Absent | Status::Value(_)))
 }
 
-fn run(flat: &Arc<Drawn>, inputs: &[Vec<Input>]) -> Option<Run> {
+fn run(flat: &Arc<Drawn>, inputs: &[Vec<InputCell>]) -> Option<Run> {
     let mut sim = Simulator::new(Arc::clone(flat), Options { keep_going: true, ..Options::default() });
     let mut known = vec![vec![None; inputs.len()]; flat.vars.len()];
     let mut look = |sim: &Simulator, m: usize| {
@@ -118,7 +118,7 @@ fn rank(latency: &Latency) -> usize {
 /// Checks that open cycles and bytes of a bounded program are as stated, or less if conditions make a wait unnecessary.
 fn check_memory(
     flat: &Arc<Drawn>,
-    inputs: &[Vec<Input>],
+    inputs: &[Vec<InputCell>],
     bounds: &Bounds,
     c: &Causality,
 ) -> Result<(), String> {
@@ -153,7 +153,7 @@ fn check_memory(
 fn check_windows(
     run: &Run,
     flat: &Arc<Drawn>,
-    inputs: &[Vec<Input>],
+    inputs: &[Vec<InputCell>],
     bounds: &Bounds,
     c: &Causality,
 ) -> Result<(), String> {
@@ -190,7 +190,7 @@ fn check_windows(
 ///
 /// # Errors
 /// The run is not as stated; the text contains the difference.
-pub fn check_waits(flat: &Arc<Drawn>, inputs: &[Vec<Input>]) -> Result<Option<Waits>, String> {
+pub fn check_waits(flat: &Arc<Drawn>, inputs: &[Vec<InputCell>]) -> Result<Option<Waits>, String> {
     let report = clocks(flat);
     if report.verdict != Verdict::Synchronous {
         return Ok(None);
@@ -206,7 +206,7 @@ pub fn check_waits(flat: &Arc<Drawn>, inputs: &[Vec<Input>]) -> Result<Option<Wa
     if c.latency.iter().all(|l| matches!(l, Latency::Bounded(_))) {
         check_memory(flat, inputs, &bounds, &c)?;
     }
-    let compared = bounds.program.kind == Kind::Windowed && bounds.bytes.once.is_some();
+    let compared = bounds.program.kind == WaitKind::Windowed && bounds.bytes.once.is_some();
     if compared {
         check_windows(&run, flat, inputs, &bounds, &c)?;
     }

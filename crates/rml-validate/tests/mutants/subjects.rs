@@ -7,12 +7,12 @@ use rml::{Options as Compile, Source};
 use rml_analysis::{Clocks, Facts};
 use rml_ir::flat::{Drawn, Flat, Var};
 use rml_ir::{DType, Data, Type, Value};
-use rml_plan::reference::{Column, Machine};
-use rml_plan::{Ends, Kind, Plan};
+use rml_plan::reference::{Cells, Machine};
+use rml_plan::{Ends, Lifetime, Plan};
 use rml_schedule::{Fed, Proved, proved};
-use rml_sim::{Input, Options, Simulator};
-use rml_testkit::Random;
-use rml_testkit::conformance::{Vector, files, program};
+use rml_sim::{InputCell, Options, Simulator};
+use rml_testkit::Lcg;
+use rml_testkit::conformance::{ConformanceVector, files, program};
 use rml_testkit::verdicts::overflowing;
 use rml_validate::Witness;
 
@@ -40,14 +40,14 @@ pub(crate) struct Subject {
 }
 
 /// For each window, its length and the inputs from its start on.
-type Windows = Vec<(usize, Vec<Column>)>;
+type Windows = Vec<(usize, Vec<Cells>)>;
 
 /// What a window gives: outputs, and states by their keys. Nothing if it fails.
-type Given = Option<(Vec<Column>, Vec<(Arc<str>, Option<Value>)>)>;
+type Given = Option<(Vec<Cells>, Vec<(Arc<str>, Option<Value>)>)>;
 
 impl Subject {
     /// The plan of a program; nothing if there is none.
-    pub(crate) fn new(name: String, flat: Arc<Drawn>, fed: Fed, r: &mut Random) -> Option<Subject> {
+    pub(crate) fn new(name: String, flat: Arc<Drawn>, fed: Fed, r: &mut Lcg) -> Option<Subject> {
         let Proved { plan, witness, program } = proved(&flat, fed).ok()?;
         let flat = program.map_or(flat, Arc::new);
         let clocks = rml_analysis::clocks(&flat).clocks;
@@ -117,7 +117,7 @@ impl Subject {
                 .flatten();
             given.push(found.map(|(outputs, _)| {
                 let states = plan.registers.iter_enumerated().filter_map(|(id, data)| match &data.kind {
-                    Kind::State { key, .. } => Some((Arc::clone(key), machine.register(id).cloned())),
+                    Lifetime::State { key, .. } => Some((Arc::clone(key), machine.register(id).cloned())),
                     _ => None,
                 });
                 let mut states: Vec<_> = states.collect();
@@ -132,12 +132,12 @@ impl Subject {
     }
 
     /// Windows of random data.
-    fn windows(&self, r: &mut Random) -> Option<Windows> {
+    fn windows(&self, r: &mut Lcg) -> Option<Windows> {
         let rows = rows(&self.flat, &self.clocks, &self.plan.ends, r);
         let mut sim = Simulator::new(Arc::clone(&self.flat), Options { record: true, ..Options::default() });
         rows.iter().try_for_each(|row| sim.feed(row)).and_then(|()| sim.finish(false)).ok()?;
         let cell = |n: usize, v: Var| sim.status(n as u64, v).ok().flatten()?.value().cloned();
-        let columns = |from: usize, to: usize| -> Vec<Column> {
+        let columns = |from: usize, to: usize| -> Vec<Cells> {
             self.flat.inputs.iter().map(|i| (from..to).map(|n| cell(n, i.var)).collect()).collect()
         };
         Some(self.cut(rows.len(), &columns))
@@ -145,19 +145,20 @@ impl Subject {
 
     /// Windows of ints of which some are large, up to the first one that fails; none if it is not said where inputs are
     /// present.
-    fn large(&self, r: &mut Random) -> Windows {
+    fn large(&self, r: &mut Lcg) -> Windows {
         let rows = overflowing(rows(&self.flat, &self.clocks, &self.plan.ends, r), r);
-        if rows.iter().flatten().any(|input| matches!(input, Input::OnDemand(_))) {
+        if rows.iter().flatten().any(|input| matches!(input, InputCell::OnDemand(_))) {
             return Windows::new();
         }
-        let cell = |input: &Input| if let Input::Given(value) = input { Some(value.clone()) } else { None };
+        let cell =
+            |input: &InputCell| if let InputCell::Given(value) = input { Some(value.clone()) } else { None };
         let column = |i: usize, from, to| rows[from..to].iter().map(|row| cell(&row[i])).collect();
         let columns = |from, to| (0..self.flat.inputs.len()).map(|i| column(i, from, to)).collect();
         self.cut(rows.len(), &columns)
     }
 
     /// Windows of that many cycles, up to the first one that fails.
-    fn cut(&self, cycles: usize, columns: &dyn Fn(usize, usize) -> Vec<Column>) -> Windows {
+    fn cut(&self, cycles: usize, columns: &dyn Fn(usize, usize) -> Vec<Cells>) -> Windows {
         let mut machine = Machine::new(Arc::clone(&self.plan));
         let (mut windows, mut from) = (Vec::new(), 0);
         for length in LENGTHS.iter().cycle() {
@@ -182,11 +183,11 @@ impl Subject {
     }
 }
 
-fn lengths(columns: &[Column]) -> impl Iterator<Item = usize> + '_ {
+fn lengths(columns: &[Cells]) -> impl Iterator<Item = usize> + '_ {
     columns.iter().map(Vec::len)
 }
 
-fn rows(flat: &Flat, clocks: &Clocks, ends: &Ends, r: &mut Random) -> Vec<Vec<Input>> {
+fn rows(flat: &Flat, clocks: &Clocks, ends: &Ends, r: &mut Lcg) -> Vec<Vec<InputCell>> {
     let mut all = Vec::new();
     for length in LENGTHS {
         for t in 0..length {
@@ -201,10 +202,10 @@ fn rows(flat: &Flat, clocks: &Clocks, ends: &Ends, r: &mut Random) -> Vec<Vec<In
                 Some((cond, flag)) => {
                     let at = flat.inputs.iter().position(|c| c.var == cond);
                     let holds = at.and_then(|at| values[at].as_bool()) == Some(flag);
-                    if holds { Input::Given(values[i].clone()) } else { Input::Absent }
+                    if holds { InputCell::Given(values[i].clone()) } else { InputCell::Absent }
                 }
-                None if clocks.of[input.var] == Clocks::BASE => Input::Given(values[i].clone()),
-                None => Input::OnDemand(Some(values[i].clone())),
+                None if clocks.of[input.var] == Clocks::BASE => InputCell::Given(values[i].clone()),
+                None => InputCell::OnDemand(Some(values[i].clone())),
             };
             all.push(flat.inputs.iter().enumerate().map(input).collect());
         }
@@ -212,7 +213,7 @@ fn rows(flat: &Flat, clocks: &Clocks, ends: &Ends, r: &mut Random) -> Vec<Vec<In
     all
 }
 
-fn random(ty: &Type, precision: rml_ir::Precision, r: &mut Random) -> Value {
+fn random(ty: &Type, precision: rml_ir::Precision, r: &mut Lcg) -> Value {
     let n = ty.shape.len();
     let data = match ty.dtype {
         DType::Bool => Data::Bool((0..n).map(|_| r.chance(0.4)).collect()),
@@ -223,7 +224,7 @@ fn random(ty: &Type, precision: rml_ir::Precision, r: &mut Random) -> Value {
 }
 
 /// The nodes of all examples and listings, all vectors, recurrences over concatenations, and random programs.
-pub(crate) fn subjects(programs: u64, r: &mut Random) -> Vec<Subject> {
+pub(crate) fn subjects(programs: u64, r: &mut Lcg) -> Vec<Subject> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let mut all = Vec::new();
     for folder in ["examples", "examples/paper"] {
@@ -243,14 +244,14 @@ pub(crate) fn subjects(programs: u64, r: &mut Random) -> Vec<Subject> {
     }
     for part in ["vectors", "more", "random"] {
         for file in files(&root.join("tests/conformance").join(part)).unwrap() {
-            let vector = Vector::parse(&std::fs::read_to_string(&file).unwrap()).unwrap();
+            let vector = ConformanceVector::parse(&std::fs::read_to_string(&file).unwrap()).unwrap();
             let Ok((flat, _)) = program(&vector) else { continue };
             let name = file.file_stem().unwrap().to_string_lossy().into_owned();
             all.extend(Subject::new(name, flat, Fed::Windows, r));
         }
     }
     for seed in 0..JOINED {
-        let text = rml_testkit::joined::network(&mut Random(seed));
+        let text = rml_testkit::joined::network(&mut Lcg(seed));
         let options = Compile { node: Some("main".to_owned()), ..Compile::default() };
         let program = rml::compile(&Source::text("main", text), &options).unwrap();
         all.extend(Subject::new(
@@ -261,7 +262,7 @@ pub(crate) fn subjects(programs: u64, r: &mut Random) -> Vec<Subject> {
         ));
     }
     for seed in 0..programs {
-        let numbers = Random(seed).take(220);
+        let numbers = Lcg(seed).take(220);
         let (flat, _) = rml_testkit::flat::random::program(&numbers, 24, false);
         let fed = if seed % 2 == 0 { Fed::Windows } else { Fed::Blocks };
         all.extend(Subject::new(format!("random program {seed}"), flat, fed, r));

@@ -1,6 +1,6 @@
 //! Windows within those of a plan.
 
-use rml_plan::{Atom, Kind, Plan, Region, Rule, Tick, Write};
+use rml_plan::{Atom, Lifetime, Plan, Region, Rule, Tick, Write};
 use rml_validate::Claim;
 
 use super::{refused_of, rules};
@@ -32,7 +32,7 @@ fn v7_delays_in_open_windows() {
         assert_eq!((plan.registers.len(), plan.commits.len()), (2, 2));
     });
     refused_of(BESIDE, "V7", |plan, _| plan.commits.iter_mut().for_each(|w| w.unless.clear()));
-    refused_of(BESIDE, "V7", |plan, _| plan.registers.iter_mut().for_each(|r| r.kind = Kind::Local));
+    refused_of(BESIDE, "V7", |plan, _| plan.registers.iter_mut().for_each(|r| r.kind = Lifetime::Local));
 }
 
 /// Counters forward and backward on a clock that data decide, in windows whose ends are on another one.

@@ -4,7 +4,7 @@ use rml::{Options, Source};
 use rml_ir::flat::Var;
 use rml_ir::op::{Op, Unary};
 use rml_ir::{Positions, Precision, Value};
-use rml_plan::{Atom, Ends, Kind, Plan, Region, Rule, Tape, Tick};
+use rml_plan::{Atom, Ends, Lifetime, Plan, Region, Rule, Tape, Tick};
 use rml_schedule::{Fed, Proved, proved};
 use rml_validate::{Claim, Witness, validate};
 
@@ -226,8 +226,8 @@ fn p9_a_block_that_waits_may_end_anywhere() {
     });
     // What is after the block is not known, so nothing that is delayed from there continues to the next one.
     refused_of(WAITS, "V7", |plan, _| {
-        let local = plan.registers.iter_mut().find(|r| r.kind == Kind::Local).expect("what waits");
-        local.kind = Kind::Hidden;
+        let local = plan.registers.iter_mut().find(|r| r.kind == Lifetime::Local).expect("what waits");
+        local.kind = Lifetime::Hidden;
     });
 }
 
@@ -296,7 +296,7 @@ node main(x: num [], c: bool [], end: bool []) -> (o when c)
 #[test]
 fn parameters_on_sampled_clocks_are_held() {
     let states = |plan: &Plan| {
-        let is_state = |(_, r): &(_, &rml_plan::Register)| matches!(r.kind, Kind::State { .. });
+        let is_state = |(_, r): &(_, &rml_plan::Register)| matches!(r.kind, Lifetime::State { .. });
         let found: Vec<_> = plan.registers.iter_enumerated().filter(is_state).map(|(id, _)| id).collect();
         <[rml_plan::Reg; 2]>::try_from(found).expect("two parameters")
     };

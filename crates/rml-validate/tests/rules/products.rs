@@ -3,7 +3,7 @@
 use rml_ir::flat::Var;
 use rml_ir::op::Op;
 use rml_plan::{Atom, Plan, Rule};
-use rml_validate::{Claim, Cut, Witness};
+use rml_validate::{AxisRange, Claim, Witness};
 
 use super::{refused_of, rules};
 
@@ -50,7 +50,7 @@ fn v5_products_that_go_on() {
 
 #[test]
 fn v5_parts() {
-    let cut = |witness: &mut Witness, change: fn(&mut Cut)| {
+    let cut = |witness: &mut Witness, change: fn(&mut AxisRange)| {
         for claim in witness.tapes.iter_mut() {
             if let Claim::Part(_, cut) = claim {
                 change(cut);

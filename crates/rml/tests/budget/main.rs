@@ -13,7 +13,7 @@ use std::path::Path;
 use ffi::bytes_kept_by;
 use networks::network;
 use rml::{DType, Options, PlanShape, Program, Source, StaticValue, Stepper, memory};
-use rml_testkit::Random;
+use rml_testkit::Lcg;
 
 const UNLIMITED: u64 = 1 << 40;
 
@@ -152,7 +152,7 @@ fn windows_in_segments_have_the_bits_of_whole_ones() {
     }
     stored += usize::from(compare("own", &Source::text("own", OWN), &[2, 8], TABLES));
     for seed in 0..12 {
-        let text = network(&mut Random(seed));
+        let text = network(&mut Lcg(seed));
         stored += usize::from(compare(&text, &Source::text("network", &text), &[2, 6], TABLES_OF_NETWORKS));
     }
     assert!(stored >= 8, "{stored} of 20 are stored");

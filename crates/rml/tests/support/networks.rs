@@ -2,7 +2,7 @@
 
 #![allow(unreachable_pub, reason = "each test file uses it")]
 
-use rml_testkit::Random;
+use rml_testkit::Lcg;
 
 const OPTIMISERS: &[&str] = &[
     "",
@@ -25,7 +25,7 @@ const LAYERS: &[(&str, Option<usize>)] = &[
 ];
 
 /// A training program for a network of one to three layers, with an optimiser.
-pub fn network(r: &mut Random) -> String {
+pub fn network(r: &mut Lcg) -> String {
     let (mut body, mut last) = (String::new(), "x".to_owned());
     for i in 0..1 + r.below(3) {
         let (layer, _) = r.pick(LAYERS);

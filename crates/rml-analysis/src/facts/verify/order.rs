@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use rml_base::EntityId;
 use rml_ir::flat::Var;
 
-use super::super::{Order, Rec, RecData};
+use super::super::{MemberOrder, Rec, RecData};
 use super::circles::{all_negative, some_circle};
 use super::needs::{Need, Way, cell, needs, variable};
 use super::view::{Delay, Neighbour, View};
@@ -56,19 +56,19 @@ fn recurrence(views: &[View<'_, '_>], view: &View<'_, '_>, id: Rec, needs: &[Nee
     let rec = &view.facts.recurrences[id];
     let runs = |ways: &[Way]| needs.iter().any(|n| ways.contains(&n.way));
     let fits = match rec.order {
-        Order::Forward => !runs(&[Way::Ahead, Way::FarAhead]),
-        Order::Backward => !runs(&[Way::Back]),
-        Order::Mixed => leads_back(view, needs),
-        Order::BySegments(smaller) => {
+        MemberOrder::Forward => !runs(&[Way::Ahead, Way::FarAhead]),
+        MemberOrder::Backward => !runs(&[Way::Back]),
+        MemberOrder::Mixed => leads_back(view, needs),
+        MemberOrder::BySegments(smaller) => {
             view.divides_into(smaller) && needs_nothing_later(&views[smaller.index()], rec)
         }
         // An unknown order claims nothing.
-        Order::Unknown => return,
+        MemberOrder::Unknown => return,
     };
     if !fits {
         found.push(format!("A2: {id} does not run {:?}", rec.order));
     }
-    if let Order::BySegments(_) = rec.order {
+    if let MemberOrder::BySegments(_) = rec.order {
         return;
     }
     let now: Vec<(usize, usize)> =

@@ -36,7 +36,7 @@ mod spread;
 #[cfg(test)]
 mod tests;
 
-use crate::pool::{MOST, Pool};
+use crate::pool::{MOST, ThreadPool};
 
 /// Thresholds above which sharing work pays off.
 #[derive(Clone, Copy, Debug)]
@@ -67,7 +67,7 @@ impl Limits {
 #[derive(Debug)]
 pub(super) struct Team {
     /// Started when there is a window that is long enough.
-    pool: Option<Pool>,
+    pool: Option<ThreadPool>,
     shards: Vec<Shard>,
     work: Work,
     /// How many elements of each type threads have for themselves, all of them together.
@@ -203,7 +203,7 @@ impl Team {
         self.is_awake = worth.sum::<f64>() >= limits.window;
         if self.is_awake && self.pool.is_none() {
             // Where the system gives no more threads, one does all.
-            self.pool = Pool::new(self.shards.len()).ok();
+            self.pool = ThreadPool::new(self.shards.len()).ok();
             self.is_awake = self.pool.is_some();
         }
     }

@@ -365,7 +365,7 @@ mod tests {
             let sample = sample(n);
             assert_eq!(crate::verify(&sample.function), Ok(()));
             let applied = sample.function.values.iter().filter_map(|d| match &d.kind {
-                crate::Kind::Apply { op, .. } => Some(op.name()),
+                crate::DefKind::Apply { op, .. } => Some(op.name()),
                 _ => None,
             });
             let names: Vec<&str> = applied.collect();
@@ -382,7 +382,7 @@ mod tests {
     /// The number of operands that are contractions of a vector with a tensor of three or more axes.
     fn reads_of_contractions(function: &Function) -> usize {
         let operands = |x: &Val| match &function.values[*x].kind {
-            crate::Kind::Apply { op, args } => Some((op, args)),
+            crate::DefKind::Apply { op, args } => Some((op, args)),
             _ => None,
         };
         let rank = |x: &Val| function.values[*x].ty.shape.rank();

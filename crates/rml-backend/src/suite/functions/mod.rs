@@ -80,7 +80,7 @@ fn in_precision(function: &Function, precision: Precision) -> Function {
     let mut function = function.clone();
     function.precision = precision;
     for def in function.values.iter_mut() {
-        if let crate::function::Kind::Const(value) = &mut def.kind {
+        if let crate::function::DefKind::Const(value) = &mut def.kind {
             *value = value.to_precision(precision);
         }
     }

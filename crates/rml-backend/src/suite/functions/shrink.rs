@@ -7,7 +7,7 @@ use rml_ir::{Precision, Value};
 
 use super::{Sample, converted, in_precision, try_sample};
 use crate::contract::Backend;
-use crate::function::{Function, Kind, Val};
+use crate::function::{DefKind, Function, Val};
 use crate::reference::evaluate;
 
 /// The smallest failing function found, and the reason of its failure.
@@ -19,7 +19,7 @@ pub(super) fn shrink(
 ) -> (Sample, String) {
     let mut best = (sample.clone(), why);
     // Chooses the first value that is wrong as the only result. There may be none: some values are wrong only together.
-    let applied = |x: &Val| matches!(sample.function.values[*x].kind, Kind::Apply { .. });
+    let applied = |x: &Val| matches!(sample.function.values[*x].kind, DefKind::Apply { .. });
     for x in sample.function.values.ids().filter(applied) {
         let one = rebuilt(sample, &[x], &[]);
         if let Err(why) = try_sample(backend, &one, precision) {
@@ -31,7 +31,7 @@ pub(super) fn shrink(
     let mut next = 0;
     while next < best.0.function.values.len() {
         let at = Val::from_index(next);
-        let computed = matches!(best.0.function.values[at].kind, Kind::Apply { .. });
+        let computed = matches!(best.0.function.values[at].kind, DefKind::Apply { .. });
         let results = best.0.function.results.clone();
         if computed && !results.contains(&at) {
             let cut = rebuilt(&best.0, &results, &[at]);
@@ -52,7 +52,7 @@ fn rebuilt(sample: &Sample, results: &[Val], cut: &[Val]) -> Sample {
     let mut needed = vec![false; old.values.len()];
     results.iter().for_each(|r| needed[r.index()] = true);
     for (x, def) in old.values.iter_enumerated().collect::<Vec<_>>().into_iter().rev() {
-        if let Kind::Apply { args, .. } = &def.kind
+        if let DefKind::Apply { args, .. } = &def.kind
             && needed[x.index()]
             && !cut.contains(&x)
         {
@@ -64,14 +64,14 @@ fn rebuilt(sample: &Sample, results: &[Val], cut: &[Val]) -> Sample {
     let inputs = old
         .values
         .iter_enumerated()
-        .filter(|(x, def)| needed[x.index()] && (matches!(def.kind, Kind::Input) || cut.contains(x)));
+        .filter(|(x, def)| needed[x.index()] && (matches!(def.kind, DefKind::Input) || cut.contains(x)));
     for (x, def) in inputs {
         new.insert(x, function.input(def.ty.clone(), def.span));
         args.push(value_of(sample, x));
     }
     for (x, def) in old.values.iter_enumerated().filter(|(x, _)| needed[x.index()]) {
-        let Kind::Apply { op, args } = &def.kind else {
-            if let Kind::Const(value) = &def.kind {
+        let DefKind::Apply { op, args } = &def.kind else {
+            if let DefKind::Const(value) = &def.kind {
                 new.insert(x, function.constant(value, def.span));
             }
             continue;

@@ -22,7 +22,7 @@ use self::paths::{InstancePath, Labels, stripped};
 use self::states::{Named, Update};
 pub(super) use self::states::{constant_expression, definitions};
 use crate::check::checked;
-use crate::flat::{Claim, Equation, Flat, Rhs, Var, VarData, Window, WindowData};
+use crate::flat::{ClockClaim, Equation, Flat, Rhs, Var, VarData, Window, WindowData};
 use crate::normal::{self, Callee, ConstId, ConstKind, Differentiated, Eq, Formal, Init, NodeId};
 use crate::op::Op;
 use crate::types::Type;
@@ -304,9 +304,9 @@ impl<'m> Inliner<'m> {
         let inputs = node.inputs().filter(|_| !is_root).filter_map(|input| {
             let (cond, positive) = input.clock?;
             let span = node.vars[input.var].span;
-            Some(Claim { var: input.var, cond, positive, span, call: Some(call) })
+            Some(ClockClaim { var: input.var, cond, positive, span, call: Some(call) })
         });
-        let placed = |c: Claim| Claim { var: vars[c.var], cond: vars[c.cond], ..c };
+        let placed = |c: ClockClaim| ClockClaim { var: vars[c.var], cond: vars[c.cond], ..c };
         self.flat.claims.extend(inputs.chain(node.claims.iter().copied()).map(placed));
     }
 

@@ -6,7 +6,7 @@ use std::marker::PhantomData;
 use super::super::packed::panel;
 use super::super::{Product, Right};
 use crate::isa::{Isa, Task};
-use crate::real::Number;
+use crate::real::KernelNumber;
 use crate::vector::Square;
 
 /// Lanes of the widest vector.
@@ -18,7 +18,7 @@ struct Narrow<'p, 'a, T, V, const N: usize> {
     vector: PhantomData<V>,
 }
 
-impl<T: Number, V: Square<T>, const N: usize> Task for Narrow<'_, '_, T, V, N> {
+impl<T: KernelNumber, V: Square<T>, const N: usize> Task for Narrow<'_, '_, T, V, N> {
     type Output = ();
     #[inline(always)]
     fn run(self) {
@@ -66,7 +66,7 @@ impl<T: Number, V: Square<T>, const N: usize> Task for Narrow<'_, '_, T, V, N> {
 
 /// Computes a product that has elements, if it has few enough columns and enough rows that this is quicker. Whether it
 /// did.
-pub(in crate::product) fn multiply<T: Number>(isa: Isa, product: &mut Product<'_, T>) -> bool {
+pub(in crate::product) fn multiply<T: KernelNumber>(isa: Isa, product: &mut Product<'_, T>) -> bool {
     let (m, n) = (product.out.rows(), product.out.columns());
     let is_turned = matches!(product.right, Right::Matrix(b) if b.is_transposed());
     if isa != Isa::Avx512 || m < LANES / 2 || product.left.is_transposed() || is_turned {

@@ -4,7 +4,7 @@
 use super::{Line, PANEL, panel};
 use crate::isa::Task;
 use crate::product::Matrix;
-use crate::real::Number;
+use crate::real::KernelNumber;
 use crate::transpose::{TILE, tiles, turned};
 
 /// Writes columns `from..from + width` of rows `first..first + depth` to `to`, padded with zeros to a panel.
@@ -12,7 +12,7 @@ use crate::transpose::{TILE, tiles, turned};
 /// # Safety
 /// `to` is valid for `depth` panel rows; the columns and rows are those of the matrix.
 #[inline(always)]
-pub(in crate::product) unsafe fn pack<T: Number>(
+pub(in crate::product) unsafe fn pack<T: KernelNumber>(
     matrix: &Matrix<'_, T>,
     first: usize,
     depth: usize,
@@ -69,7 +69,7 @@ pub(super) struct PackAll<'a, T> {
     pub(super) lines: &'a mut [Line],
 }
 
-impl<T: Number> Task for PackAll<'_, T> {
+impl<T: KernelNumber> Task for PackAll<'_, T> {
     type Output = ();
     #[inline(always)]
     fn run(self) {

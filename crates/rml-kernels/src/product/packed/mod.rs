@@ -9,7 +9,7 @@ use ffi::PackAll;
 pub(super) use ffi::pack;
 
 use super::Matrix;
-use crate::real::Number;
+use crate::real::KernelNumber;
 
 /// A line of the cache.
 #[derive(Clone, Copy, Default, Debug)]
@@ -39,7 +39,7 @@ pub struct Packed<T> {
     kind: PhantomData<T>,
 }
 
-impl<T: Number> Packed<T> {
+impl<T: KernelNumber> Packed<T> {
     /// Packs a matrix.
     pub fn new(matrix: Matrix<'_, T>) -> Self {
         let mut packed = Packed {

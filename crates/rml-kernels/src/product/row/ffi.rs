@@ -7,7 +7,7 @@ use std::marker::PhantomData;
 use crate::isa::{Isa, Task};
 use crate::product::packed::panel;
 use crate::product::{Matrix, Right};
-use crate::real::Number;
+use crate::real::KernelNumber;
 use crate::vector::Vector;
 
 /// Vectors of a panel, or of a part of it, whose chains run at the same time.
@@ -37,7 +37,7 @@ struct Columns<'a, T> {
 /// begin with it; the right matrix has as many rows as the left one has columns, and is not transposed; `out` overlaps
 /// neither.
 #[inline(always)]
-unsafe fn kernel<T: Number, V: Vector<T>, const N: usize, const PART: bool>(
+unsafe fn kernel<T: KernelNumber, V: Vector<T>, const N: usize, const PART: bool>(
     Columns { left, right, add, panel: number, from, width }: Columns<'_, T>,
     out: *mut T,
 ) {
@@ -94,7 +94,7 @@ struct Row<'a, T, V> {
     vector: PhantomData<V>,
 }
 
-impl<T: Number, V: Vector<T>> Task for Row<'_, T, V> {
+impl<T: KernelNumber, V: Vector<T>> Task for Row<'_, T, V> {
     type Output = ();
     #[inline(always)]
     fn run(self) {
@@ -139,7 +139,13 @@ impl<T: Number, V: Vector<T>> Task for Row<'_, T, V> {
 ///
 /// # Panics
 /// If the sizes do not fit each other.
-pub(crate) fn row<T: Number>(isa: Isa, left: Matrix<'_, T>, right: Right<'_, T>, add: bool, out: &mut [T]) {
+pub(crate) fn row<T: KernelNumber>(
+    isa: Isa,
+    left: Matrix<'_, T>,
+    right: Right<'_, T>,
+    add: bool,
+    out: &mut [T],
+) {
     let (rows, columns, is_transposed, backward) = match &right {
         Right::Matrix(matrix) => (matrix.rows(), matrix.columns(), matrix.is_transposed(), false),
         Right::Packed(matrix) => (matrix.rows(), matrix.columns(), false, matrix.turn()),

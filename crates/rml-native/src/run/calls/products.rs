@@ -5,7 +5,7 @@ use std::ops::Range;
 use rml_ir::Position;
 use rml_ir::op::Number;
 use rml_kernels::Packed;
-use rml_nest::{Access, Call, Contraction, Home, Order, Program, Tick, dense};
+use rml_nest::{Access, Call, Contraction, Home, NestProgram, Order, Tick, dense};
 
 use super::super::view::{At, View, scatter, strided};
 use super::{Ready, Runner, is_kept, piece};
@@ -59,7 +59,12 @@ impl<N: Number> Default for Pack<N> {
 const WORTH: usize = 8;
 
 impl Products {
-    pub(super) fn new(program: &Program, call: &Call, operands: &[View], order: Order) -> Option<Products> {
+    pub(super) fn new(
+        program: &NestProgram,
+        call: &Call,
+        operands: &[View],
+        order: Order,
+    ) -> Option<Products> {
         let [a, b] = operands else { return None };
         let product = Contraction::of(&call.op, [&a.dims, &b.dims])?;
         let [stack, inner] = [true, false].map(|kept| product.shared(kept));
@@ -149,7 +154,7 @@ fn form(view: &View, [stack, rows, columns]: [usize; 3]) -> Form {
 }
 
 /// Whether an operand is the same matrix while the window runs; inside, its register, if it is one.
-fn kept(program: &Program, view: &View) -> Option<Option<usize>> {
+fn kept(program: &NestProgram, view: &View) -> Option<Option<usize>> {
     let [variant] = &view.source[..] else { return None };
     let Access { slot, tick, .. } = variant.access;
     match program.slots[slot].home {

@@ -10,10 +10,10 @@ use std::path::Path;
 use std::process::Command;
 use std::sync::Arc;
 
-use rml_backend::routine::{Given, Model, Port, Role};
+use rml_backend::routine::{Port, PortRole, RoutineInput, WindowModel};
 use rml_ir::{Data, Precision, Value};
 use rml_onnx::Refused;
-use rml_plan::reference::{Column, Fault, Machine};
+use rml_plan::reference::{Cells, Fault, Machine};
 use rml_plan::{Ends, Plan};
 
 mod form;
@@ -31,7 +31,7 @@ pub(crate) struct Cases {
 struct Call {
     ticks: usize,
     inputs: Vec<Vec<Option<Value>>>,
-    outputs: Option<Vec<Column>>,
+    outputs: Option<Vec<Cells>>,
 }
 
 impl Cases {
@@ -50,7 +50,7 @@ impl Cases {
         &mut self,
         told: &str,
         plan: &Plan,
-        columns: &[Column],
+        columns: &[Cells],
         cycles: usize,
         most: usize,
     ) -> bool {
@@ -103,7 +103,7 @@ impl Cases {
 }
 
 /// The windows with the length of the first one, or blocks.
-fn calls(plan: &Plan, columns: &[Column], cycles: usize, most: usize) -> Vec<Call> {
+fn calls(plan: &Plan, columns: &[Cells], cycles: usize, most: usize) -> Vec<Call> {
     let mut machine = Machine::new(Arc::new(plan.clone()));
     let (mut from, mut calls): (usize, Vec<Call>) = (0, Vec::new());
     while from < cycles && calls.len() < 6 {
@@ -112,7 +112,7 @@ fn calls(plan: &Plan, columns: &[Column], cycles: usize, most: usize) -> Vec<Cal
             Ends::Nothing => (cycles - from).min(wanted.unwrap_or(most + plan.ahead() as usize)),
             _ => cycles - from,
         };
-        let part = |n: usize| columns.iter().map(|c| c[from..from + n].to_vec()).collect::<Vec<Column>>();
+        let part = |n: usize| columns.iter().map(|c| c[from..from + n].to_vec()).collect::<Vec<Cells>>();
         let Ok(Some(ticks)) = machine.length(rest, &part(rest)) else { break };
         if wanted.is_some_and(|wanted| wanted != ticks) || ticks <= plan.ahead() as usize {
             break;
@@ -134,16 +134,16 @@ fn calls(plan: &Plan, columns: &[Column], cycles: usize, most: usize) -> Vec<Cal
 }
 
 /// A case as JSON.
-fn case(name: &str, told: &str, plan: &Plan, model: &Model, calls: &[Call]) -> String {
+fn case(name: &str, told: &str, plan: &Plan, model: &WindowModel, calls: &[Call]) -> String {
     let mut text = format!(
         "{{\"name\": {name:?}, \"told\": {told:?}, \"precision\": \"{}\", \"places\": {{",
         plan.precision
     );
-    let is_output = |port: &&Port| matches!(port.role, Role::Cycles(..) | Role::Cycle(_));
+    let is_output = |port: &&Port| matches!(port.role, PortRole::Cycles(..) | PortRole::Cycle(_));
     let ports: Vec<&Port> = model.outputs.iter().filter(is_output).collect();
     let place = |port: &&Port| match port.role {
-        Role::Cycles(from, to) => format!("{:?}: [{from}, {to}]", port.name),
-        Role::Cycle(t) => format!("{:?}: [{t}, null]", port.name),
+        PortRole::Cycles(from, to) => format!("{:?}: [{from}, {to}]", port.name),
+        PortRole::Cycle(t) => format!("{:?}: [{t}, null]", port.name),
         role => panic!("{} is {role:?}", port.name),
     };
     let places: Vec<String> = ports.iter().map(place).collect();
@@ -152,11 +152,11 @@ fn case(name: &str, told: &str, plan: &Plan, model: &Model, calls: &[Call]) -> S
         text += if i > 0 { ",\n" } else { "" };
         let inputs = plan.inputs.iter().zip(&call.inputs).map(|((name, ty), column)| {
             let one = model.inputs.iter().find_map(|given| match given {
-                Given::Port(port) if *port.name == **name => Some(port.role),
+                RoutineInput::Port(port) if *port.name == **name => Some(port.role),
                 _ => None,
             });
             let cells: Vec<&Option<Value>> = match one {
-                Some(Role::Cycle(t)) => vec![&column[t]],
+                Some(PortRole::Cycle(t)) => vec![&column[t]],
                 _ => column.iter().collect(),
             };
             let zeros = Value::zeros(ty, plan.precision);

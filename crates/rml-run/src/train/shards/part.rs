@@ -3,7 +3,7 @@
 use rml_base::Diagnostic;
 use rml_base::codes::run as codes;
 use rml_driver::{Program, Sharded};
-use rml_engine::Outputs;
+use rml_engine::KnownOutputs;
 use rml_ir::pass::Exchanged;
 use rml_ir::{Data, Value};
 
@@ -35,7 +35,7 @@ impl Part {
     pub(super) fn new(
         program: &Program,
         sharded: &Sharded,
-        outputs: &[Outputs],
+        outputs: &[KnownOutputs],
         share: (usize, usize),
     ) -> Result<Self, Diagnostic> {
         let mut averages = Averages::new(program);
@@ -67,7 +67,7 @@ impl Given {
     fn new(
         program: &Program,
         exchanged: &Exchanged,
-        outputs: &[Outputs],
+        outputs: &[KnownOutputs],
         place: usize,
     ) -> Result<Self, Diagnostic> {
         let (mut ticks, mut updates, mut last) = (0, 0, false);

@@ -5,7 +5,7 @@ use std::path::Path;
 use rml_data::{Column as Given, Columns, Elements, Windows};
 use rml_driver::{Options, Source};
 use rml_ir::Precision;
-use rml_testkit::Random;
+use rml_testkit::Lcg;
 
 use super::*;
 use crate::runner::Metrics;
@@ -161,8 +161,7 @@ node train(x: num [2], y: num [], end: bool []) -> (loss: num [] when end)
   o, _ = diff_net(x, end, end, do when end);
   do = 0.1 * (y - o);  loss = ((y - o) * (y - o)) when end;";
     let source = Source::text("main.rml", text.replace("NORMALISED", "running_norm(0.9, x, end)"));
-    let training =
-        Training::new(source, "train", random(&mut Random(2), &[("x", &[2]), ("y", &[])], (5, 4)), 1);
+    let training = Training::new(source, "train", random(&mut Lcg(2), &[("x", &[2]), ("y", &[])], (5, 4)), 1);
     same_bits("one shard", (&training.whole(), &training.sharded(1, (0, 1))));
 }
 
@@ -170,7 +169,7 @@ node train(x: num [2], y: num [], end: bool []) -> (loss: num [] when end)
 #[test]
 fn both_parts_of_random_networks_together_are_the_network() {
     for seed in 0..12 {
-        let mut r = Random(seed);
+        let mut r = Lcg(seed);
         let text = networks::network(&mut r);
         let source = Source::text("main.rml", &*text);
         let training = Training::new(source, "train", random(&mut r, &[("x", &[2]), ("y", &[])], (6, 4)), 1);
@@ -180,7 +179,7 @@ fn both_parts_of_random_networks_together_are_the_network() {
 }
 
 /// Columns of random numbers: windows of that many cycles.
-fn random(r: &mut Random, columns: &[(&str, &[usize])], (windows, cycles): (usize, usize)) -> Columns {
+fn random(r: &mut Lcg, columns: &[(&str, &[usize])], (windows, cycles): (usize, usize)) -> Columns {
     let mut data = Columns::default();
     for (name, shape) in columns {
         let dims = [&[windows, cycles], *shape].concat();
@@ -209,7 +208,7 @@ node train(x: num [batch, 3], y: num [batch, 2] when end, end: bool []) -> (loss
 ";
 
 fn rich(windows: usize, batch: usize) -> Training<'static> {
-    let mut r = Random(5);
+    let mut r = Lcg(5);
     let mut data = random(&mut r, &[("x", &[3])], (windows, 3));
     let y = Elements::F32((0..2 * windows).map(|_| r.range(-1.0, 1.0) as f32).collect());
     data.columns.insert("y".into(), Given { shape: Shape::new(&[windows, 2]), elements: y, present: None });
@@ -289,7 +288,7 @@ node train(rate, x: num [2], y: num [], seq_end: bool [], end: bool []) -> (loss
   o, _ = diff_read(x, seq_end, seq_end, [rate * d] when seq_end) every end;
   d = y - o[0];
   loss = (d * d) when seq_end;";
-    let mut r = Random(8);
+    let mut r = Lcg(8);
     let data = random(&mut r, &[("x", &[2]), ("y", &[])], (16, 3));
     let ends = |dims: &[usize]| {
         let marks = (0..48).map(|t| t % 3 == 2).collect();
@@ -328,7 +327,7 @@ fn refused(text: &str, data: Columns) -> String {
 #[test]
 fn what_cannot_be_sharded_is_refused() {
     let line = "node line(x) -> (o)  k = param(0.5);  o = k * x;\n";
-    let data = || random(&mut Random(1), &[("x", &[]), ("y", &[])], (4, 3));
+    let data = || random(&mut Lcg(1), &[("x", &[]), ("y", &[])], (4, 3));
     for (program, why) in [
         ("node train(x: num [], y: num []) -> (o)  o, _ = diff_line(x, true, y);", "is updated 3 times"),
         (

@@ -15,7 +15,7 @@ use super::super::log;
 use super::super::observer::Observer;
 use super::super::options::{Criterion, Evaluate, TrainOptions, Validate};
 use super::{RunOutcome, SweepObserver, SweepOptions, options_of};
-use crate::checkpoint::Position;
+use crate::checkpoint::TrainingPosition;
 use crate::fingerprint;
 
 /// The file with these facts.
@@ -61,7 +61,7 @@ fn begin(
     data: &dyn Dataset,
     train: &TrainOptions,
     observer: &mut dyn Observer,
-) -> Result<Position, Error> {
+) -> Result<TrainingPosition, Error> {
     match &train.length {
         Some(length) => Ok(Free::new(source, length, train, observer)?.position().clone()),
         None => Ok(OnData::new(source, data, train, observer)?.position().clone()),
@@ -69,7 +69,7 @@ fn begin(
 }
 
 /// The facts that all runs share. Settings and seeds do not belong to them, so that more can be added.
-fn common(position: &Position, options: &SweepOptions) -> Result<Value, Diagnostic> {
+fn common(position: &TrainingPosition, options: &SweepOptions) -> Result<Value, Diagnostic> {
     let SweepOptions { train, settings, seeds, .. } = options;
     let Value::Object(mut common) = log::run(position) else { return Ok(Value::Null) };
     if !seeds.is_empty() {

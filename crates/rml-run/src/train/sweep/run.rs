@@ -6,7 +6,7 @@ use rml_base::codes::run as codes;
 use rml_base::{Diagnostic, Error};
 use rml_data::Dataset;
 use rml_driver::Source;
-use rml_files::{Mark, contents, create_folder, try_hold, write_output};
+use rml_files::{FileStamp, contents, create_folder, try_hold, write_output};
 use serde_json::{Value, json};
 
 use super::super::{log, options::TrainOptions};
@@ -19,7 +19,7 @@ pub(in crate::train) const OUTCOME: &str = "outcome.json";
 const CHECKPOINT: &str = "checkpoint.safetensors";
 
 /// A mark that distinguishes the outcome in a folder from later ones; none if there is no outcome.
-pub(super) fn mark(folder: &Path) -> Option<Mark> {
+pub(super) fn mark(folder: &Path) -> Option<FileStamp> {
     rml_files::mark(&folder.join(OUTCOME))
 }
 

@@ -2,15 +2,17 @@
 
 use rml_ir::op::{AxisIndex, Op};
 use rml_ir::{Type, Value};
-use rml_plan::{Atom, Case, Ends, Guard, Kind, Part, Plan, Region, Rule, Tape, TapeData, Term, Tick, Write};
-use rml_testkit::Random;
+use rml_plan::{
+    Atom, Case, Ends, Guard, Lifetime, Part, Plan, Region, Rule, Tape, TapeData, Term, Tick, Write,
+};
+use rml_testkit::Lcg;
 
 mod places;
 
 use places::*;
 
 /// Damages a plan; nothing if it has no such place.
-pub(crate) type Damage = fn(&mut Plan, &mut Random) -> Option<()>;
+pub(crate) type Damage = fn(&mut Plan, &mut Lcg) -> Option<()>;
 
 /// All ways.
 pub(crate) const KINDS: &[(&str, Damage)] = &[
@@ -338,9 +340,9 @@ pub(crate) const KINDS: &[(&str, Damage)] = &[
         let i = r.below(plan.registers.len());
         let register = plan.registers.iter_mut().nth(i)?;
         register.kind = match register.kind {
-            Kind::Local => Kind::Hidden,
-            Kind::Hidden => Kind::Local,
-            Kind::State { parameter, .. } => Kind::State { key: "another".into(), parameter },
+            Lifetime::Local => Lifetime::Hidden,
+            Lifetime::Hidden => Lifetime::Local,
+            Lifetime::State { parameter, .. } => Lifetime::State { key: "another".into(), parameter },
         };
         Some(())
     }),

@@ -3,9 +3,9 @@
 use rml_ir::op::{Binary, Compare, Op, Unary};
 use rml_ir::{Data, Position, Positions, Type, Value};
 use rml_plan::{Atom, Guard, Part, Plan, Region, Rule, Term, Tick, Write};
-use rml_testkit::Random;
+use rml_testkit::Lcg;
 
-pub(super) fn pick<'a, T>(places: &'a mut [T], r: &mut Random) -> Option<&'a mut T> {
+pub(super) fn pick<'a, T>(places: &'a mut [T], r: &mut Lcg) -> Option<&'a mut T> {
     let i = r.below(places.len());
     places.get_mut(i)
 }
@@ -102,9 +102,9 @@ pub(super) fn parts(plan: &mut Plan) -> Vec<&mut Vec<Part>> {
 
 pub(super) fn change_atom(
     plan: &mut Plan,
-    r: &mut Random,
+    r: &mut Lcg,
     wanted: impl Fn(Atom) -> bool,
-    change: impl Fn(Atom, &Plan, &mut Random) -> Option<Atom>,
+    change: impl Fn(Atom, &Plan, &mut Lcg) -> Option<Atom>,
 ) -> Option<()> {
     let old = plan.clone();
     let mut places: Vec<&mut Atom> = operands(plan).into_iter().filter(|a| wanted(**a)).collect();
@@ -113,7 +113,7 @@ pub(super) fn change_atom(
     Some(())
 }
 
-pub(super) fn tick(plan: &mut Plan, r: &mut Random, change: fn(Tick) -> Option<Tick>) -> Option<()> {
+pub(super) fn tick(plan: &mut Plan, r: &mut Lcg, change: fn(Tick) -> Option<Tick>) -> Option<()> {
     change_atom(
         plan,
         r,
@@ -133,7 +133,7 @@ pub(super) fn ty(plan: &Plan, atom: Atom) -> Type {
 }
 
 /// Another operand of the same type.
-pub(super) fn other(plan: &Plan, atom: Atom, r: &mut Random) -> Option<Atom> {
+pub(super) fn other(plan: &Plan, atom: Atom, r: &mut Lcg) -> Option<Atom> {
     let wanted = ty(plan, atom);
     let tapes = plan.tapes.ids().map(|t| Atom::Tape(t, Tick::Now));
     let all = tapes.chain(plan.consts.ids().map(Atom::Const));
@@ -144,7 +144,7 @@ pub(super) fn other(plan: &Plan, atom: Atom, r: &mut Random) -> Option<Atom> {
     pick(&mut all.filter(|a| ty(plan, *a) == wanted).filter(differs).collect::<Vec<_>>(), r).copied()
 }
 
-pub(super) fn toggled(at: Positions, r: &mut Random) -> Positions {
+pub(super) fn toggled(at: Positions, r: &mut Lcg) -> Positions {
     let p = *r.pick(&Position::ALL);
     if at.contains(p) { at.without(p) } else { at.with(p) }
 }
