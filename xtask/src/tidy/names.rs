@@ -1,6 +1,7 @@
 //! The name of a public type stands for one thing in the workspace.
 //!
-//! A name that several public types have must be listed in `xtask/data/tidy.toml`, with the one thing that they all are.
+//! A name that several public types have must be listed in `xtask/data/tidy.toml`, with the one thing that they all
+//! are.
 
 use std::collections::BTreeMap;
 use std::sync::LazyLock;

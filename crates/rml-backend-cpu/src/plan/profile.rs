@@ -142,8 +142,22 @@ impl<N: Number> Machine<N> {
 }
 
 impl<N: Number> Run<'_, N> {
+    /// Runs the regions of a window. If the first region found the end of the window (`is_found`), it runs only the
+    /// rest of its last tick.
+    pub(super) fn regions(&mut self, is_found: bool, mut probe: Option<&mut Probe>) -> Result<(), Suspect> {
+        let code = self.code;
+        if is_found {
+            self.close(code)?;
+        }
+        let mut passes = code.passes.iter().enumerate().skip(usize::from(is_found));
+        passes.try_for_each(|(k, pass)| match &mut probe {
+            None => self.pass(k, pass),
+            Some(probe) => self.timed_pass(probe, k, pass),
+        })
+    }
+
     /// As [`pass`](Self::pass), timed.
-    pub(super) fn timed_pass(&mut self, probe: &mut Probe, k: usize, pass: &Pass) -> Result<(), Suspect> {
+    fn timed_pass(&mut self, probe: &mut Probe, k: usize, pass: &Pass) -> Result<(), Suspect> {
         let ticks = self.bound.ticks;
         let (mut start, reads) = probe.begin_loop();
         if self.code.waits {

@@ -13,7 +13,6 @@ use super::link::Chain;
 use super::listed::{Entry, Listed, OverStep};
 use super::operand::Arg;
 use super::packs::Packs;
-use super::profile::Probe;
 use super::reached::Reached;
 use super::scalar::{self, Spot};
 use super::single::Now;
@@ -64,20 +63,6 @@ pub(super) fn ranges(at: Positions, ticks: usize) -> impl DoubleEndedIterator<It
 }
 
 impl<'a, N: Number> Run<'a, N> {
-    /// Runs the regions of a window. If the first region found the end of the window (`is_found`), it runs only the
-    /// rest of its last tick.
-    pub(super) fn regions(&mut self, is_found: bool, mut probe: Option<&mut Probe>) -> Result<(), Suspect> {
-        let code = self.code;
-        if is_found {
-            self.close(code)?;
-        }
-        let mut passes = code.passes.iter().enumerate().skip(usize::from(is_found));
-        passes.try_for_each(|(k, pass)| match &mut probe {
-            None => self.pass(k, pass),
-            Some(probe) => self.timed_pass(probe, k, pass),
-        })
-    }
-
     /// Runs a region at all ticks of the window: part by part over the ticks, or tick by tick.
     pub(super) fn pass(&mut self, k: usize, pass: &Pass) -> Result<(), Suspect> {
         let ticks = self.bound.ticks;

@@ -23,8 +23,8 @@ impl<D: CDialect> Loops<'_, D> {
         variants.fold(last, |text, all| format!("({} ? {} : {text})", all.1.0, one(all)))
     }
 
-    /// The element of an access at the current point of the loops, or `more` elements after it. If elements wrap around,
-    /// the row is located first: compilers do this once for all elements of the row.
+    /// The element of an access at the current point of the loops, or `more` elements after it. If elements wrap
+    /// around, the row is located first: compilers do this once for all elements of the row.
     pub(super) fn at(&self, base: &Base, access: &Access, (val, more): (Val, &str)) -> String {
         let rows = base.around.and_then(|around| self.rows(access, (val, more), around.row));
         match rows {

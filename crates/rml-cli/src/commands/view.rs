@@ -1,5 +1,5 @@
-//! `rml view`: a server for this machine only. It sends the page of a run, or of the runs in a folder, to a browser, and
-//! a new page whenever a file changes.
+//! `rml view`: a server for this machine only. It sends the page of a run, or of the runs in a folder, to a browser,
+//! and a new page whenever a file changes.
 
 use rml::Diagnostic;
 use rml::codes::run::BAD_OPTION;

@@ -15,7 +15,8 @@ impl Flat {
     }
 
     /// Of an equation that checks a property: the variable that is 1 where the property does not hold, and the
-    /// variables that the text names and that decide it, in the order in which they are read. `None` of other equations.
+    /// variables that the text names and that decide it, in the order in which they are read. `None` of other
+    /// equations.
     ///
     /// The compiler names variables too: what a `match` or the state of an automaton samples, and the conditions that
     /// it samples by. What these are computed from stands in their place. The state of an automaton counts as named.

@@ -72,7 +72,7 @@ fn x3_the_updates_have_no_inputs_but_clocks_and_gradients() {
 #[test]
 fn x4_each_state_is_in_one_part() {
     violates("X4", |cut| {
-        let state = cut.update.states.shift_remove("scale_0.k.momentum_0.m").expect("it is there");
+        let state = cut.update.states.shift_remove("scale_0.k.momentum_0.m").expect("the state exists");
         cut.update.states.insert("other".into(), state);
     });
 }

@@ -81,8 +81,8 @@ impl Test {
         self.validation.len()
     }
 
-    /// Records the averages over both sets of windows, and the confusion matrix and the samples of the first set that has
-    /// windows, with the current states of the training.
+    /// Records the averages over both sets of windows, and the confusion matrix and the samples of the first set that
+    /// has windows, with the current states of the training.
     pub(super) fn evaluate(
         &mut self,
         checkpoint: &Checkpoint,

@@ -111,7 +111,7 @@ fn example(name: &str) -> Source {
 /// The first windows of the data of an example.
 fn first(file: &str, windows: usize) -> Columns {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/data").join(file);
-    let mut data = Columns::read(path).expect("it is there");
+    let mut data = Columns::read(path).expect("the file exists");
     for column in data.columns.values_mut() {
         let [all, rest @ ..] = column.shape.dims() else { panic!("it has windows") };
         let (rows, one) = (windows.min(*all), rest.iter().product::<usize>());
