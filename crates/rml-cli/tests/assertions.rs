@@ -82,6 +82,29 @@ node main(c: bool [], x: int [], m: mode) -> (y: int [])
     let state = "`automaton.state` is Far";
     assert_eq!(notes("[1, 2, 3, 4]"), serde_json::json!(["`x` is 4", state, "`Far.y` is 1"]));
     assert_eq!(notes("[1, 2, 9, 4]"), serde_json::json!(["`m` is High", "`x` is 9"]));
+    // What several states define has a name in the text, too, and what restarts a delay has none.
+    let counted = |inside: &str, outside: &str| {
+        let program = format!(
+            "node main(c: bool []) -> (y: int [])
+  automaton
+    state Up
+      y = 1 + (0 fby y);
+      {inside}
+      until c then Hold(y);
+    state Hold(level = 7)
+      y = level;
+      until c then Up;
+  end;
+  {outside}
+"
+        );
+        let folder =
+            Folder::new().file("p.rml", program).file("i.json", r#"{"c": [false, false, false, false]}"#);
+        folder.rml("run p.rml --inputs i.json").fails(1, &["assertion-failed"]).err
+    };
+    assert!(counted("", "assert \"small\" y < 3;").contains("Note: `y` is 3"));
+    let low = counted("assert \"low\" (0 fby y) < 3;", "");
+    assert!(low.contains("\"low\" does not hold in cycle 3") && !low.contains("restart"), "{low}");
 }
 
 #[test]

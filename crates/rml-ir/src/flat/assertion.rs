@@ -36,8 +36,8 @@ impl Flat {
                     None => found.push(var),
                     Some(Rhs::When { value, .. }) => todo.push(*value),
                     Some(Rhs::Apply { args, .. }) => todo.extend(args.iter().rev()),
-                    // A state, or what only decides which one comes next.
-                    Some(_) => found.extend(self.vars[var].cases.is_some().then_some(var)),
+                    Some(_) if self.is_flag(var) => {}
+                    Some(_) => found.push(var),
                 }
                 continue;
             }
@@ -46,5 +46,12 @@ impl Flat {
             todo.extend(parts.into_iter().rev());
         }
         Some((position, found))
+    }
+
+    /// Whether a variable that the compiler names belongs to an automaton, and is not its state: it says what restarts.
+    fn is_flag(&self, var: Var) -> bool {
+        let data = &self.vars[var];
+        let mut parts = data.name.iter().flat_map(|name| name.split('.'));
+        data.cases.is_none() && parts.any(|part| part.starts_with("automaton"))
     }
 }
