@@ -106,6 +106,28 @@ fn flags_decide_what_a_file_leaves_open() {
 }
 
 #[test]
+fn numbers_name_columns_where_they_look_like_names() {
+    let program = "node main(x: num []) -> (y)\n  y = x;\n";
+    let folder = Folder::new()
+        .file("p.rml", program)
+        .file("index.csv", ",0,1\n0,0.5,1\n1,0.25,2\n")
+        .file("array.csv", "0,1,2\n5,0,7\n1,8,3\n")
+        .file("r.csv", "\"\",\"1\",\"2\"\n\"1\",50,19\n\"2\",16,40\n")
+        .file("rows.csv", "5,0,7\n1,8,3\n");
+    let run = |file: &str, flags: &str| {
+        let run = folder.rml(&format!("run p.rml --inputs {file} --columns x=1 {flags}"));
+        (run.err.clone(), run.json()["values"]["y"].to_string())
+    };
+    let noted =
+        |(err, values): (String, String)| (err.contains("--no-header"), err.contains("--header"), values);
+    assert_eq!(noted(run("index.csv", "")), (true, false, "[1.0,2.0]".to_owned()));
+    assert_eq!(noted(run("array.csv", "")), (true, false, "[0.0,8.0]".to_owned()));
+    assert_eq!(run("array.csv", "--no-header").1, "[1.0,0.0,8.0]");
+    assert_eq!(run("r.csv", ""), (String::new(), "[50.0,16.0]".to_owned()));
+    assert_eq!(noted(run("rows.csv", "")), (false, true, "[0.0,8.0]".to_owned()));
+}
+
+#[test]
 fn columns_feed_inputs_by_a_mapping() {
     let text = file("decimal_commas.csv");
     let folder = Folder::new()

@@ -1,6 +1,7 @@
 //! The format of a table in text: the separator of cells, the notation of numbers, the cells without a value.
 
 mod find;
+mod head;
 mod sample;
 
 use std::borrow::Cow;

@@ -1,6 +1,7 @@
 //! Detects the format of a file from its beginning. If the format is ambiguous, the error shows the line and the flags
 //! that decide.
 
+use super::head::{self, Head};
 use super::sample::{Record, is_number, records};
 use super::{BLANKS, Dialect, Known, MISSING, Names, plain, shown};
 use crate::malformed::Malformed;
@@ -150,14 +151,22 @@ fn names(all: &[Record<'_>], rows: &[Record<'_>], given: &Dialect, known: &mut K
     if has_comments && given.comment.is_none() {
         known.assumed.push("lines that begin with `#` are comments".to_owned());
     }
-    if given.header.unwrap_or(!is_row(&own)) {
+    let guess = head::guess(&rows[..], known.separator);
+    if given.header.unwrap_or(guess != Head::Row) {
         known.names = Names::From(first.at);
+        if given.header.is_none() && guess == Head::Numbers {
+            known.assumed.push(
+                "the first line names the columns, although it has numbers (if it is a row: `--no-header`)"
+                    .to_owned(),
+            );
+        }
         return true;
     }
     known.names = Names::Numbered(own.len());
     if given.header.is_none() {
         let last = own.len().saturating_sub(1);
-        known.assumed.push(format!("no line names the columns, which are called `0` to `{last}`"));
+        let flag = if head::are_integers(&own) { " (if the first line names them: `--header`)" } else { "" };
+        known.assumed.push(format!("no line names the columns, which are called `0` to `{last}`{flag}"));
     }
     false
 }
@@ -168,13 +177,6 @@ fn is_header(above: &Record<'_>, row: &[&str], separator: char) -> bool {
     let cells = Record { text, ..*above }.cells(separator);
     let is_sentence = cells.len() == 1 && cells[0].contains(' ');
     cells.len() == row.len() && !is_sentence && row.iter().any(|cell| is_number(cell))
-}
-
-/// Whether the first line is a row: all its cells are numbers, or one of them has a fraction.
-fn is_row(cells: &[&str]) -> bool {
-    let mut filled = cells.iter().filter(|cell| !cell.is_empty()).peekable();
-    let has_fraction = cells.iter().any(|cell| is_number(cell) && cell.contains(['.', ',']));
-    filled.peek().is_some() && filled.all(|cell| is_number(cell)) || has_fraction
 }
 
 /// Detects the notation of numbers.
@@ -289,6 +291,10 @@ mod tests {
             ("colour,b\n#ff0000,2\n", Names::From(0), false),
             ("#,b\n1,2\n", Names::From(0), false),
             ("# a b\n1 2\n3 4\n", Names::From(2), true),
+            // An array in pandas, with and without the numbers of its rows.
+            (",0,1\n0,0.5,1\n1,0.25,2\n", Names::From(0), false),
+            ("0,1,2\n5,0,7\n1,8,3\n", Names::From(0), false),
+            ("0,1\n0.5,0.25\n1.0,0.125\n", Names::From(0), false),
         ] {
             let known = of(text);
             assert_eq!((known.names, known.comment.is_some()), (names, comment), "{text:?}");
