@@ -128,6 +128,31 @@ fn numbers_name_columns_where_they_look_like_names() {
 }
 
 #[test]
+fn texts_for_missing_values_are_added_to_the_usual_ones() {
+    let folder = Folder::new()
+        .file("p.rml", "node main(a, b: num []) -> (x)\n  x = a + b;\n")
+        .file("t.csv", "a,b\nNA,-999.0\n,\n1,2\n")
+        .file("u.csv", "a,b\n1,2\n");
+    let run = folder.rml("run p.rml --inputs t.csv --missing -999");
+    assert_eq!(run.err, "t.csv: a cell `NA` has no value\n");
+    assert_eq!(run.json()["values"]["x"].to_string(), "[null,null,3.0]");
+    folder
+        .rml("run p.rml --inputs t.csv --missing '' --missing -999")
+        .fails(1, &["data-type", "`NA` is a text"]);
+    let run = folder.rml("run p.rml --inputs u.csv --missing -999");
+    assert_eq!(run.err, "u.csv: no cell that is read is `-999` (`--missing`)\n");
+    for on_disk in ["", "--on-disk"] {
+        let train = "node train(a, b: num []) -> (loss)\n  loss = a + b;\n";
+        let run = Folder::new()
+            .file("p.rml", train)
+            .file("t.csv", "a,b\n1,2\n-999.0,1\n")
+            .file("u.csv", "a,b\n1,2\n")
+            .rml(&format!("train p.rml --data t.csv --data u.csv --missing -999 --fill a=0 --test 0 --epochs 1 {on_disk}"));
+        assert!(run.code == Some(0) && !run.err.contains("no cell"), "{}", run.err);
+    }
+}
+
+#[test]
 fn columns_feed_inputs_by_a_mapping() {
     let text = file("decimal_commas.csv");
     let folder = Folder::new()

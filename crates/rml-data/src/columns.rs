@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use indexmap::IndexMap;
-use rml_base::Diagnostic;
 use rml_base::memory::Reservation;
+use rml_base::{Diagnostic, visible_name};
 use rml_ir::{Data, Shape};
 
 use crate::malformed::{Malformed, Unusable};
@@ -184,6 +184,8 @@ pub struct Columns {
     pub(crate) differing: Box<IndexMap<String, String>>,
     /// Properties of the file's format that are neither usual nor given by the user: sentences without a full stop.
     pub assumed: Vec<String>,
+    /// The texts that the user gives for cells without a value, and that occur in no cell that was read.
+    pub(crate) unfound: Vec<String>,
     /// Entries of the file that cannot be columns (texts, for example), with the reason. They are harmless unless a
     /// program asks for them.
     pub unusable: IndexMap<String, Unusable>,
@@ -197,6 +199,15 @@ impl Columns {
     /// A table without columns, which messages call `origin`.
     pub fn new(origin: impl Into<String>) -> Self {
         Self { origin: origin.into(), ..Self::default() }
+    }
+
+    /// What the user should know about how the file was read: sentences without a full stop.
+    pub fn notes(&self) -> Vec<String> {
+        let texts: Vec<String> =
+            self.unfound.iter().map(|text| format!("`{}`", visible_name(text))).collect();
+        let unfound = (!texts.is_empty())
+            .then(|| format!("no cell that is read is {} (`--missing`)", texts.join(" or ")));
+        self.assumed.iter().cloned().chain(unfound).collect()
     }
 
     /// The name of the columns in messages.

@@ -63,6 +63,7 @@ pub(crate) fn read_whole(
     malformed::text(bytes)?;
     let known = find(sample_of(bytes), selection.dialect(), usual)?;
     let (mut columns, _) = read(bytes, selection, &known)?;
+    columns.unfound = known.missing.unfound();
     columns.assumed = known.assumed;
     Ok(columns)
 }

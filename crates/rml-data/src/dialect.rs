@@ -2,6 +2,7 @@
 
 mod find;
 mod head;
+mod missing;
 mod sample;
 
 use std::borrow::Cow;
@@ -13,11 +14,8 @@ use rml_files::Compression;
 use serde::{Deserialize, Serialize};
 
 pub(crate) use find::find;
+use missing::Missing;
 pub(crate) use sample::{SAMPLE, sample_of};
-
-/// The cells without a value unless the user names others. The empty cell never has a value.
-pub(crate) const MISSING: [&str; 13] =
-    ["NA", "N/A", "#N/A", "n/a", "<NA>", "null", "NULL", "Null", "None", "none", "?", "-", "--"];
 
 /// The format of tables in text files, as given by the user. Settings that are not given are detected in each file.
 ///
@@ -45,7 +43,8 @@ pub struct Dialect {
     pub decimal: Option<char>,
     /// The separator of groups of three digits.
     pub thousands: Option<char>,
-    /// The cells without a value, beside the empty cell.
+    /// Cells without a value, beside the empty cell and the usual ones such as `NA`. Numbers mean all cells of their
+    /// value. With an empty text among them, the usual cells have values.
     pub missing: Option<Vec<String>>,
     /// Whether the first line names the columns. Columns without names are called `0`, `1`, ..
     pub header: Option<bool>,
@@ -101,12 +100,12 @@ fn extension(path: &Path) -> Option<String> {
 }
 
 /// The format of one file.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Debug)]
 pub(crate) struct Known {
     pub(crate) separator: char,
     pub(crate) decimal: char,
     pub(crate) thousands: Option<char>,
-    pub(crate) missing: Option<Vec<String>>,
+    pub(crate) missing: Missing,
     pub(crate) comment: Option<String>,
     pub(crate) names: Names,
     /// Settings that were detected in the file and differ from the defaults of CSV.
@@ -128,7 +127,7 @@ impl Default for Known {
             separator: ',',
             decimal: '.',
             thousands: None,
-            missing: None,
+            missing: Missing::default(),
             comment: None,
             names: Names::From(0),
             assumed: Vec::new(),
@@ -139,11 +138,7 @@ impl Default for Known {
 impl Known {
     /// Whether a cell has no value.
     pub(crate) fn is_missing(&self, cell: &str) -> bool {
-        cell.is_empty()
-            || match &self.missing {
-                Some(words) => words.iter().any(|word| word == cell),
-                None => MISSING.contains(&cell),
-            }
+        self.missing.has(cell, |text| self.plain(text))
     }
 
     /// Whether a line is a comment.

@@ -159,6 +159,7 @@ impl Columns {
                 self.differing.entry(name).or_insert(how);
             }
         }
+        self.unfound.retain(|text| other.unfound.contains(text));
         other.assumed.retain(|how| !self.assumed.contains(how));
         self.assumed.append(&mut other.assumed);
         self.origin = format!("{ours}, {theirs}");

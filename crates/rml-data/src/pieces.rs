@@ -159,6 +159,7 @@ fn tables(
     let known = find(sample_of(&begin), selection.dialect(), usual)?;
     let file = Cursor::new(begin).chain(file);
     let mut stored = table(scratch, Lines::new(file, piece, Some(&known), selection), &known)?;
+    stored.table.unfound = known.missing.unfound();
     stored.table.assumed = known.assumed;
     Ok(stored)
 }

@@ -27,8 +27,8 @@ pub(crate) struct Table {
     /// In tables of text: the character between groups of three digits. By default detected in each file
     #[arg(long, value_name = "CHAR", value_parser = values::thousands, help_heading = "Data files")]
     pub(crate) thousands: Option<char>,
-    /// In tables of text: a cell that means a missing value, beside the empty cell. May be given several times; by
-    /// default NA, N/A, #N/A, null, None, ?, - and others
+    /// In tables of text: a cell that means a missing value, beside the empty cell, NA, N/A, null, None, ?, - and
+    /// others. A number means all cells of its value. May be given several times; with '', NA and others have values
     #[arg(long, value_name = "TEXT", help_heading = "Data files", allow_hyphen_values = true)]
     pub(crate) missing: Vec<String>,
     /// In tables of text: the first line is a row. Columns are called 0, 1, ..

@@ -150,8 +150,9 @@ fn dataset(
 
 /// Prints a note about tables whose dialect was detected.
 fn note_assumed(columns: &Columns, output: &mut Output) {
-    if !columns.assumed.is_empty() && !output.json() {
-        output.note(&format!("{}: {}\n", columns.called(), columns.assumed.join("; ")));
+    let notes = columns.notes();
+    if !notes.is_empty() && !output.json() {
+        output.note(&format!("{}: {}\n", columns.called(), notes.join("; ")));
     }
 }
 

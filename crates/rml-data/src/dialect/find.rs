@@ -2,8 +2,9 @@
 //! that decide.
 
 use super::head::{self, Head};
+use super::missing::{Missing, USUAL};
 use super::sample::{Record, is_number, records};
-use super::{BLANKS, Dialect, Known, MISSING, Names, plain, shown};
+use super::{BLANKS, Dialect, Known, Names, plain, shown};
 use crate::malformed::Malformed;
 
 /// The separators of cells that detection tries, besides blanks.
@@ -20,12 +21,7 @@ pub(crate) fn find(sample: &str, given: &Dialect, usual: Option<char>) -> Result
     if rows.is_empty() {
         rows.clone_from(&all);
     }
-    let mut known = Known {
-        thousands: given.thousands,
-        missing: given.missing.clone(),
-        comment: given.comment.clone(),
-        ..Known::default()
-    };
+    let mut known = Known { thousands: given.thousands, comment: given.comment.clone(), ..Known::default() };
     known.separator = match given.separator {
         Some(separator) => separator,
         None => separator(sample, &rows, given, usual)?,
@@ -37,8 +33,9 @@ pub(crate) fn find(sample: &str, given: &Dialect, usual: Option<char>) -> Result
     let below = &rows[usize::from(named).min(rows.len())..];
     let cells: Vec<&str> = below.iter().flat_map(|row| row.cells(known.separator)).collect();
     numbers(&cells, given, &mut known);
-    if given.missing.is_none() {
-        let found = MISSING.iter().filter(|word| cells.contains(word));
+    known.missing = Missing::new(given.missing.as_deref().unwrap_or_default(), |text| known.plain(text));
+    if known.missing.has_usual() {
+        let found = USUAL.iter().filter(|word| cells.contains(word));
         let found: Vec<String> = found.map(|word| format!("`{word}`")).collect();
         if !found.is_empty() {
             known.assumed.push(format!("a cell {} has no value", found.join(" or ")));
