@@ -49,6 +49,20 @@ fn json(text: &str) -> Value {
     serde_json::from_str(text).expect("JSON")
 }
 
+/// By default, a batch is at most an epoch: the windows for testing do not count.
+#[test]
+fn a_batch_has_at_most_the_windows_of_an_epoch() {
+    let program = "node train(x: num [batch], end: bool []) -> (loss: num [] when end)
+  s = x + (zeros([batch]) fby s);
+  loss = mean(s) when end;
+";
+    let table = format!("x\n{}", (0..153).map(|i| format!("{i}\n")).collect::<String>());
+    let folder = Folder::new().file("p.rml", program).file("t.csv", table);
+    let run = folder.rml("train p.rml --data t.csv --window 5 --rest drop --epochs 2");
+    assert!(run.err.contains("to train on, 5 to test, batch 25,"), "{}", run.err);
+    run.ok();
+}
+
 #[test]
 fn a_table_is_cut_and_inference_cuts_it_in_the_same_way() {
     let folder = folder();

@@ -281,7 +281,7 @@ fn position(
         recipe.cut.columns().into_iter().filter(|name| !has(&common.program, name)).map(str::to_owned),
     );
     let columns = || fingerprint::data(data, names.iter().map(String::as_str));
-    let setup = setup(common, windows, options)?;
+    let setup = common.capped(setup(common, windows, options)?);
     let mut fresh = common.position(setup, None, options.engine.time(Phase::Data, columns)?);
     fresh.origin.columns = names;
     match common.before() {

@@ -127,6 +127,15 @@ impl Common {
         }
     }
 
+    /// The same setup; in a new run without a wish, no batch is larger than an epoch, so that an epoch may be one batch.
+    pub(super) fn capped(&self, setup: Setup) -> Setup {
+        if self.asked.is_some() || self.resumed.is_some() {
+            return setup;
+        }
+        let trained = setup.windows.saturating_sub(setup.test + setup.validation + setup.left_out());
+        Setup { batch: setup.batch.min(trained.max(1)), ..setup }
+    }
+
     /// The position at the start of a new run.
     pub(super) fn position(&self, setup: Setup, length: Option<Done>, data: String) -> TrainingPosition {
         let program = fingerprint::program(self.program.sources());
