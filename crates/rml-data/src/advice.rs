@@ -8,6 +8,7 @@ use rml_ir::{DType, InputInfo, Shape};
 use crate::columns::{Column, Columns, Elements, LENGTHS};
 use crate::dialect::{Known, is_table, plain};
 use crate::malformed::Malformed;
+use crate::selection::Filling;
 
 /// The most names that a message lists if it does not list all.
 const NAMED: usize = 4;
@@ -416,15 +417,14 @@ fn is_list(text: &str) -> bool {
 }
 
 /// The finding about a missing element among others, with advice on how to fill all gaps.
-pub(crate) fn gap(why: Malformed, name: &str) -> Malformed {
-    why.help(format!(
-        "or fill all gaps of the input in `rml train`: `--fill '{name}=mean'` or `--fill '{name}=0'`"
-    ))
+pub(crate) fn gap(why: Malformed, Filling { input, has_mean }: Filling) -> Malformed {
+    let mean = if has_mean { format!("`--fill '{input}=mean'` or ") } else { String::new() };
+    why.help(format!("or fill all gaps of the input in `rml train`: {mean}`--fill '{input}=0'`"))
 }
 
 /// The same for `null` in a list.
-pub(crate) fn null(why: Malformed, name: &str) -> Malformed {
-    gap(why.help("write a number in place of `null`, or leave the row out"), name)
+pub(crate) fn null(why: Malformed, filling: Filling) -> Malformed {
+    gap(why.help("write a number in place of `null`, or leave the row out"), filling)
 }
 
 /// Advice on what to write in place of a text where a value is expected.

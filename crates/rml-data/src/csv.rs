@@ -21,7 +21,7 @@ use crate::malformed::{self, Malformed, Wrong};
 use crate::mapping::{ColumnMapping, Field, Resolved};
 use crate::parts::{Named, counts};
 use crate::records::{Cell, Records};
-use crate::selection::Selection;
+use crate::selection::{Filling, Selection};
 use crate::text;
 
 /// The cells that make up a column: for each, its place in the header and its index in the tensor.
@@ -35,20 +35,23 @@ struct Column<'a> {
     /// The cells, in row-major order of the elements.
     fields: Vec<Field>,
     reading: Reading,
+    /// How its gaps may be filled.
+    filling: Filling,
 }
 
 impl<'a> Column<'a> {
     /// A column without rows, whose elements have these cells in the header.
     fn new(name: &'a str, parts: &Parts, header: &[Cell<'_>], text: &str, selection: &Selection) -> Self {
+        let filling = selection.filling(name);
         match layout(parts) {
             Ok((dims, fields)) => {
                 let reading = selection.reading(name, || Builder::of_shape(&dims));
-                Self { name, dims, fields, reading }
+                Self { name, dims, fields, reading, filling }
             }
             Err((field, why)) => {
                 let at = header.get(field).map_or(0, |cell| cell.at);
                 let reading = Reading::Refused(why.in_text(text, at));
-                Self { name, dims: Vec::new(), fields: Vec::new(), reading }
+                Self { name, dims: Vec::new(), fields: Vec::new(), reading, filling }
             }
         }
     }
@@ -125,7 +128,7 @@ fn row(
     (text, known): (&str, &Known),
     memory: &mut Reservation,
 ) -> Result<(), Malformed> {
-    let Column { name, dims, fields, reading } = column;
+    let Column { name, dims, fields, reading, filling } = column;
     let own = || fields.iter().map(|(field, _)| &cells[*field]);
     let Some(first) = own().find(|cell| !known.is_missing(&cell.text)) else { return Ok(()) };
     let at = Place::new(first.at);
@@ -152,7 +155,7 @@ fn row(
     };
     let cell = || own().find(|cell| cell.at == at.get()).map_or("", |cell| &*cell.text);
     reading.cell(name, memory, read, |why| {
-        advised(why, name, fault.get(), (cell(), known)).in_text(text, at.get())
+        advised(why, filling, fault.get(), (cell(), known)).in_text(text, at.get())
     })
 }
 
@@ -206,10 +209,12 @@ enum Fault {
 }
 
 /// The finding about a cell with this text, with advice on what it may contain.
-fn advised(why: Malformed, name: &str, fault: Fault, (text, known): (&str, &Known)) -> Malformed {
+fn advised(why: Malformed, filling: &Filling, fault: Fault, (text, known): (&str, &Known)) -> Malformed {
     if why.code != codes::DATA_TYPE {
         return match fault {
-            Fault::Gap => advice::gap(why.help("write a value into that cell, or leave the row out"), name),
+            Fault::Gap => {
+                advice::gap(why.help("write a value into that cell, or leave the row out"), filling.clone())
+            }
             Fault::Cell | Fault::Date | Fault::Kind | Fault::Other => why,
         };
     }

@@ -11,6 +11,7 @@ use crate::array;
 use crate::columns::Columns;
 use crate::formats::Format;
 use crate::malformed::Malformed;
+use crate::mapping::Piece;
 use crate::selection::Selection;
 use crate::{csv, dialect, json, npz};
 
@@ -53,14 +54,16 @@ pub(crate) fn open(path: &Path, selection: &Selection) -> Result<(Unpacked, Form
 pub(crate) const EXTENSIONS: &str =
     ".npz, .npy, .csv, .tsv, .json, .jsonl, .ndjson or .parquet; compressed, .csv.gz, .csv.zst and so on";
 
-/// Renames the columns to the inputs that they feed; those of text tables have these names already.
+/// Renames the columns of a piece of a file, after `before` rows, to the inputs that they feed; those of text tables
+/// have these names already.
 pub(crate) fn mapped(
     mut columns: Columns,
     format: Format,
     selection: &Selection,
+    before: usize,
 ) -> Result<Columns, Malformed> {
     if format != Format::Csv && !selection.mapping().is_empty() {
-        selection.mapping().apply(&mut columns)?;
+        selection.mapping().apply(&mut columns, &Piece { selection, before })?;
     }
     Ok(columns)
 }
@@ -172,7 +175,7 @@ impl Columns {
             Format::JsonLines => json::read_lines(bytes, selection),
             Format::Parquet => parquet(bytes, selection),
         }
-        .and_then(|columns| mapped(columns, format, selection))
+        .and_then(|columns| mapped(columns, format, selection, 0))
         .map_err(|e| e.at(origin))?;
         columns.origin = origin.to_owned();
         Ok(columns)

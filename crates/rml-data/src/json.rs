@@ -136,7 +136,7 @@ fn arrays(mut scan: Scan<'_>, selection: &Selection) -> Result<Columns, Malforme
         let mut reading = selection.reading(&name, Builder::default);
         let mut rows = 0;
         while !scan.accept(']') {
-            cell(&name, (rows, 0), &mut reading, &mut scan, &mut columns.memory)?;
+            cell((&name, selection), (rows, 0), &mut reading, &mut scan, &mut columns.memory)?;
             rows += 1;
             scan.accept(',');
         }
@@ -192,7 +192,7 @@ impl<'s> Rows<'s> {
             if std::mem::replace(last, self.rows) == self.rows {
                 return Err(start.twice(&key).into());
             }
-            cell(&key, (row, self.before), reading, scan, &mut self.memory)?;
+            cell((&key, self.selection), (row, self.before), reading, scan, &mut self.memory)?;
             scan.accept(',');
         }
         Ok(())
@@ -209,7 +209,7 @@ impl<'s> Rows<'s> {
 
 /// Reads the next cell of a row, if it is present. Messages count the rows before this table, too.
 fn cell(
-    name: &str,
+    (name, selection): (&str, &Selection),
     (row, before): (usize, usize),
     reading: &mut Reading,
     scan: &mut Scan<'_>,
@@ -224,7 +224,8 @@ fn cell(
         tensor(scan, 0, &mut extent, &mut |said| put(builder, said, memory))?;
         builder.end(row, &extent.shape(), memory)
     };
-    reading.cell(name, memory, read, |why| start.place(advised(why, name).in_row(before + row)))?;
+    reading
+        .cell(name, memory, read, |why| start.place(advised(why, name, selection).in_row(before + row)))?;
     if reading.is_refused() {
         *scan = start;
         scan.skip();
@@ -233,9 +234,9 @@ fn cell(
 }
 
 /// The finding about a cell, with advice on what it may contain.
-fn advised(why: Malformed, name: &str) -> Malformed {
+fn advised(why: Malformed, name: &str, selection: &Selection) -> Malformed {
     if why.what() == GAP {
-        return advice::null(why, name);
+        return advice::null(why, selection.filling(name));
     }
     if why.code != codes::DATA_TYPE {
         return why;

@@ -45,6 +45,7 @@ mod scan;
 mod selection;
 mod sequences;
 mod split;
+mod stacked;
 mod stored;
 #[cfg(test)]
 mod tests;

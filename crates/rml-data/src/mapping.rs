@@ -4,17 +4,17 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use rml_base::codes::run as codes;
 use rml_base::{Diagnostic, Error, suggest, visible_name};
-use rml_ir::Shape;
 use serde::{Deserialize, Serialize};
 
 use crate::advice;
-use crate::columns::{Column, Columns, Elements};
-use crate::concat::joined;
+use crate::columns::{Column, Columns};
 use crate::dated::dated;
 use crate::dates::Aspect;
 use crate::labels;
 use crate::malformed::Malformed;
 use crate::parts::{Named, Part, counts, parts};
+use crate::selection::Selection;
+use crate::stacked::stacked;
 
 /// The columns of inputs. An input that is not named gets the columns of its own name.
 ///
@@ -199,11 +199,11 @@ impl ColumnMapping {
         Ok(resolved)
     }
 
-    /// Assigns the columns of a table to inputs of other names.
+    /// Assigns the columns of a table, or of a piece of one, to inputs of other names.
     ///
     /// # Errors
     /// A column that does not exist, or columns that cannot be combined to a vector.
-    pub(crate) fn apply(&self, table: &mut Columns) -> Result<(), Malformed> {
+    pub(crate) fn apply(&self, table: &mut Columns, piece: &Piece<'_>) -> Result<(), Malformed> {
         let names: Vec<String> = table.columns.keys().chain(table.unusable.keys()).cloned().collect();
         let names: Vec<&str> = names.iter().map(String::as_str).collect();
         let counted = counts(&names);
@@ -219,7 +219,7 @@ impl ColumnMapping {
                 of.first().filter(|_| is_one).and_then(|(name, _)| table.lengths.get(*name)).cloned();
             let column = match unusable {
                 Some(why) => Err(why),
-                None => combined(table, &of, is_one, &mut names).map_err(Into::into),
+                None => combined(table, (input, &of, is_one), piece, &mut names).map_err(Into::into),
             };
             fed.push((input, column, lengths, names));
         }
@@ -325,11 +325,18 @@ fn no_column(input: &str, name: &str, names: &[&str]) -> Malformed {
     }
 }
 
+/// What is known about a piece of a table.
+pub(crate) struct Piece<'s> {
+    pub(crate) selection: &'s Selection,
+    /// The number of rows before it.
+    pub(crate) before: usize,
+}
+
 /// The column of an input, combined from columns of a table; `names` receives the texts of its numbers.
 fn combined(
     table: &Columns,
-    of: &[(&str, Option<Aspect>)],
-    is_one: bool,
+    (input, of, is_one): (&str, &[(&str, Option<Aspect>)], bool),
+    piece: &Piece<'_>,
     names: &mut Option<Vec<String>>,
 ) -> Result<Column, Malformed> {
     let columns = of.iter().map(|(name, aspect)| {
@@ -344,7 +351,8 @@ fn combined(
     if is_one && let Some(column) = columns.pop() {
         return Ok(column);
     }
-    stacked(&columns.iter().collect::<Vec<_>>())
+    let columns: Vec<(&str, Column)> = of.iter().map(|(name, _)| *name).zip(columns).collect();
+    stacked(input, columns, names.is_none(), piece)
 }
 
 /// A column of texts with its numbers replaced by those of texts shared by several columns.
@@ -356,52 +364,10 @@ fn renumbered(mut column: Column, own: Option<&[String]>, names: &mut Option<Vec
     column
 }
 
-/// A vector for each row, from columns with a single value per row.
-fn stacked(columns: &[&Column]) -> Result<Column, Malformed> {
-    let first = columns.first().copied().cloned().ok_or_else(|| Malformed::lacking("no column is named"))?;
-    let is_single = |column: &&&Column| column.shape.rank() == 1;
-    if let Some(other) = columns.iter().find(|column| !is_single(column)) {
-        let what = format!("a column of a vector has the shape {}", other.shape);
-        return Err(Malformed::of_shape(what)
-            .note("each column of a vector has one value in a row")
-            .help("name one column alone, whose rows are vectors"));
-    }
-    let same_rows = |column: &&Column| column.present == first.present && column.shape == first.shape;
-    if !columns.iter().all(same_rows) {
-        return Err(Malformed::of_shape("some elements are absent in a row in which others are not")
-            .help("write a value for each element, or leave the row out"));
-    }
-    let all = columns.iter().map(|column| column.elements.clone()).reduce_joined();
-    let all = all.ok_or_else(|| Malformed::of_type("truth values and numbers are mixed"))?;
-    let (n, k) = (first.elements.len(), columns.len());
-    let elements = match all {
-        Elements::Bool(v) => Elements::Bool(turned(&v, n, k)),
-        Elements::Int(v) => Elements::Int(turned(&v, n, k)),
-        Elements::F32(v) => Elements::F32(turned(&v, n, k)),
-        Elements::F64(v) => Elements::F64(turned(&v, n, k)),
-    };
-    Ok(Column { shape: Shape::new(&[first.rows(), k]), elements, present: first.present })
-}
-
-/// Concatenates the elements of several columns in a type that can represent all of them.
-trait Joined: Iterator<Item = Elements> + Sized {
-    fn reduce_joined(mut self) -> Option<Elements> {
-        let first = self.next()?;
-        self.try_fold(first, joined)
-    }
-}
-
-impl<I: Iterator<Item = Elements>> Joined for I {}
-
-/// Transposes columns of `n` elements to rows of `k`.
-fn turned<T: Copy>(columns: &[T], n: usize, k: usize) -> Vec<T> {
-    (0..n).flat_map(|row| (0..k).map(move |column| columns[column * n + row])).collect()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Format, Selection};
+    use crate::{Elements, Format, Selection};
 
     fn read(text: &str, format: Format, columns: &[&str]) -> Result<Columns, Error> {
         let selection = Selection::all().mapped(ColumnMapping::parse(columns).unwrap()).unwrap();

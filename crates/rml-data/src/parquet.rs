@@ -207,7 +207,7 @@ impl<'s> Table<'s> {
     }
 
     fn row(&mut self, fields: Vec<(String, Field)>) -> Result<(), Malformed> {
-        let Self { columns, memory, rows, elements, before, .. } = self;
+        let Self { selection, columns, memory, rows, elements, before, .. } = self;
         for ((name, reading), (_, field)) in columns.iter_mut().zip(&fields) {
             if matches!(field, Field::Null) {
                 continue;
@@ -224,7 +224,7 @@ impl<'s> Table<'s> {
                 builder.end(*rows, &shape, memory)
             };
             let placed = |why: Malformed| {
-                let why = if why.what() == GAP { advice::null(why, name) } else { why };
+                let why = if why.what() == GAP { advice::null(why, selection.filling(name)) } else { why };
                 why.in_row(*before + *rows)
             };
             reading.cell(name, memory, read, placed)?;

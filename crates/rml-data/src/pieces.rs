@@ -107,7 +107,7 @@ fn groups(scratch: &Scratch, path: &Path, selection: &Selection, piece: usize) -
     let (file, length) = contents::pieces(path).map_err(Malformed::short)?;
     let (mut all, mut rows) = (Stored::default(), 0);
     crate::parquet::read(file, length, selection, piece / 8, &mut |columns, added| {
-        let columns = mapped(columns, Format::Parquet, selection)?;
+        let columns = mapped(columns, Format::Parquet, selection, rows)?;
         let columns = Stored::of(scratch, columns).map_err(Malformed::short)?;
         if added > 0 || rows == 0 {
             all.append_piece(rows, columns, added)?;
@@ -135,7 +135,7 @@ fn objects(scratch: &Scratch, mut lines: Lines<'_, impl Read>) -> Result<Stored,
         }
         let above = before.saturating_sub(1);
         let (columns, added) = json::lines(&piece, lines.selection, rows).map_err(|e| e.below(above))?;
-        let columns = mapped(below(columns, above), Format::JsonLines, lines.selection)?;
+        let columns = mapped(below(columns, above), Format::JsonLines, lines.selection, rows)?;
         let columns = Stored::of(scratch, columns).map_err(Malformed::short)?;
         all.append_piece(rows, columns, added)?;
         rows += added;

@@ -178,8 +178,21 @@ impl Selection {
 
     /// The same for a table whose columns have the names of inputs.
     pub(crate) fn of_inputs(&self) -> Self {
-        let Self { names, texts, filled, lists, .. } = self.clone();
-        Self { names, texts, filled, lists, ..Self::default() }
+        let Self { names, texts, filled, lists, integers, .. } = self.clone();
+        Self { names, texts, filled, lists, integers, ..Self::default() }
+    }
+
+    /// Whether the gaps of an input are filled.
+    pub(crate) fn fills(&self, input: &str) -> bool {
+        self.filled.contains(input)
+    }
+
+    /// How the gaps of a column may be filled.
+    pub(crate) fn filling(&self, column: &str) -> Filling {
+        let fed = self.mapping.inputs().find(|input| self.mapping.gives(column, input));
+        let input = fed.unwrap_or(column).to_owned();
+        let has_mean = !self.integers.contains(&input);
+        Filling { input, has_mean }
     }
 
     /// The texts that a column accepts, and whether single elements may be absent.
@@ -201,6 +214,14 @@ impl Selection {
         let list = self.lists.iter().find(|(input, _)| *input == name || self.mapping.gives(name, input));
         Reading::Cells(cells().taking(texts, has_gaps).filling_up(list.map(|(_, list)| *list)))
     }
+}
+
+/// How the gaps of an input may be filled.
+#[derive(Clone, Debug)]
+pub(crate) struct Filling {
+    pub(crate) input: String,
+    /// Whether its values have a mean.
+    pub(crate) has_mean: bool,
 }
 
 /// The reason why a column that is not read is unusable.

@@ -91,6 +91,37 @@ fn types_convert_only_without_loss() {
     );
 }
 
+/// A gap in a column of a vector is found with its row and column, or filled, in each format alike.
+#[test]
+fn gaps_in_vectors_are_named_or_filled() {
+    let read = |text: &str, format: Format, fills: &[&str]| {
+        let columns = crate::ColumnMapping::parse(&["x=a,b"]).unwrap();
+        let fills = crate::Recipe::parse_fills(fills).unwrap();
+        let recipe = crate::Recipe { columns, fills, ..crate::Recipe::default() };
+        let selection = recipe.selection(crate::Selection::of(["x", "y"]).with_integers(["y"])).unwrap();
+        Columns::parse_selected(text.as_bytes(), format, "t", &selection).unwrap()
+    };
+    let csv = "a,b\n1,2\n,\n,3\n4,\n";
+    let lines = "{\"a\": 1, \"b\": 2}\n{}\n{\"a\": null, \"b\": 3}\n{\"a\": 4}\n";
+    for (text, format) in [(csv, Format::Csv), (lines, Format::JsonLines)] {
+        let column = &read(text, format, &["x=mean"]).columns["x"];
+        assert_eq!((column.shape.dims(), &column.present), (&[4, 2][..], &Some(vec![0, 2, 3])));
+        let Elements::F64(v) = &column.elements else { panic!("{column:?}") };
+        let shown: Vec<Option<f64>> = v.iter().map(|x| (!x.is_nan()).then_some(*x)).collect();
+        assert_eq!(shown, [Some(1.0), Some(2.0), None, Some(3.0), Some(4.0), None]);
+    }
+    let found = read(lines, Format::JsonLines, &[]).unusable["x"].refused(String::new());
+    assert_eq!(found.notes[0], "row 2: some elements are absent here, others not: column `a` has no value");
+    assert!(found.help.join(" ").contains("`--fill 'x=mean'`"), "{found:?}");
+    // Integers have no mean.
+    let list = "{\"a\": 1, \"b\": 2, \"y\": [0, null, 1]}\n";
+    let found = read(list, Format::JsonLines, &[]).unusable["y"].refused(String::new());
+    assert!(found.help.join(" ").contains("`--fill 'y=0'`"), "{found:?}");
+    assert!(!found.help.join(" ").contains("mean"), "{found:?}");
+    let filled = read(list, Format::JsonLines, &["y=0"]);
+    assert_eq!(filled.columns["y"].shape.dims(), [1, 3]);
+}
+
 #[test]
 fn all_findings_are_collected() {
     let inputs = [

@@ -12,9 +12,9 @@ mod rows;
 use std::sync::Arc;
 
 use rml_base::codes::run as codes;
-use rml_base::{Diagnostic, memory};
+use rml_base::{Diagnostic, memory, visible_name};
 use rml_engine::{self as block, Block};
-use rml_ir::{Data, InputInfo, Precision, Shape, Type, Value};
+use rml_ir::{DType, Data, InputInfo, Precision, Shape, Type, Value};
 
 use crate::advice::prefixed;
 use crate::cells::Cells;
@@ -316,15 +316,16 @@ impl Windows {
         };
         let what = format!("input `{}` has no value in {place} of {}", info.name, self.origin);
         let d = Diagnostic::error(codes::DATA_SHAPE, what).note(note);
-        match info.ty.is_num() {
-            true => {
-                let name = &info.name;
-                d.help(format!(
-                    "leave these rows out, or fill all gaps: `--fill '{name}=mean'` or `--fill '{name}=0'`"
-                ))
+        let (name, classes) = (&info.name, self.inputs[i].classes.as_ref());
+        let fill = match (info.ty.dtype, classes.and_then(|classes| classes.names.first())) {
+            (DType::Num, _) => format!(", or fill all gaps: `--fill '{name}=mean'` or `--fill '{name}=0'`"),
+            (DType::Int, None) => format!(", or fill all gaps: `--fill '{name}=0'`"),
+            (DType::Int, Some(class)) => {
+                format!(", or fill all gaps: `--fill '{name}={}'`", visible_name(class))
             }
-            false => d.help("leave these rows out"),
-        }
+            (DType::Bool, _) => String::new(),
+        };
+        d.help(format!("leave these rows out{fill}"))
     }
 
     /// The inputs.
