@@ -208,31 +208,43 @@ impl Builder {
     pub(crate) fn takes(&self, is_number: bool) -> bool {
         match self.texts {
             Texts::Refused => false,
-            Texts::Names | Texts::Dates => !is_number,
+            Texts::Names | Texts::Dates | Texts::Times => !is_number,
             Texts::All => true,
         }
     }
 
     /// Adds an element of the cell that is being read.
     pub(crate) fn element(&mut self, scalar: Scalar, memory: &mut Reservation) -> Result<(), Wrong> {
-        match scalar {
-            Scalar::Bool(_) | Scalar::Int(_) if self.texts == Texts::All => {
+        match (self.texts, scalar) {
+            (Texts::All, Scalar::Bool(_) | Scalar::Int(_)) => {
                 self.cells.push_label(&scalar.to_string(), memory)
             }
-            _ => self.cells.push(scalar, memory),
+            (Texts::Dates, Scalar::Int(_) | Scalar::Num(_)) => {
+                let date = match scalar {
+                    Scalar::Int(i) => dates::integer(i),
+                    Scalar::Num(x) => dates::number(x),
+                    Scalar::Bool(_) => None,
+                };
+                let no_date = || format!("`{scalar}` is no date: {}; {}", dates::EXPECTED, dates::NUMBERS);
+                self.cells.push(date.ok_or_else(no_date)?.into(), memory)
+            }
+            (Texts::Refused | Texts::Names | Texts::All | Texts::Dates | Texts::Times, _) => {
+                self.cells.push(scalar, memory)
+            }
         }
     }
 
     /// Adds a text, which names a class or is a date.
     pub(crate) fn label(&mut self, text: &str, memory: &mut Reservation) -> Result<(), Wrong> {
-        if self.texts != Texts::Dates {
-            return self.cells.push_label(text, memory);
+        match self.texts {
+            Texts::Dates | Texts::Times => {}
+            Texts::Refused | Texts::Names | Texts::All => return self.cells.push_label(text, memory),
         }
         match dates::seconds(text) {
             Some(date) => self.cells.push(date.into(), memory),
             None => {
-                let why =
-                    format!("`{}` is neither a number nor a date: {}", visible_name(text), dates::EXPECTED);
+                let expected = dates::advice(text).unwrap_or(dates::EXPECTED);
+                let why = format!("`{}` is neither a number nor a date: {expected}", visible_name(text));
                 Err(Wrong::Text(why))
             }
         }

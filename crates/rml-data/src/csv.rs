@@ -184,11 +184,11 @@ fn element(
     builder.element(value, memory)
 }
 
-/// The date of a cell: a text, or a number of seconds.
+/// The date of a cell: a text or a number.
 fn date(text: &str, known: &Known) -> Result<Date, Wrong> {
     let date = match value(text, known) {
-        Some(Ok(Scalar::Int(seconds))) => dates::within(seconds),
-        Some(Ok(Scalar::Num(seconds))) => dates::split(seconds),
+        Some(Ok(Scalar::Int(seconds))) => dates::integer(seconds),
+        Some(Ok(Scalar::Num(seconds))) => dates::number(seconds),
         Some(Ok(Scalar::Bool(_)) | Err(_)) | None => dates::seconds(text),
     };
     date.ok_or_else(|| Wrong::Text(format!("`{}` is no date", visible_name(text))))
@@ -219,7 +219,11 @@ fn advised(why: Malformed, filling: &Filling, fault: Fault, (text, known): (&str
         };
     }
     if let Fault::Date = fault {
-        return why.note(format!("{}; a number is one of seconds since 1970", dates::EXPECTED));
+        let why = why.note(format!("{}; {}", dates::EXPECTED, dates::NUMBERS));
+        return match dates::advice(text) {
+            Some(help) => why.help(help),
+            None => why,
+        };
     }
     if why.what().contains(MIXED) {
         return why.help(ONE_WAY);

@@ -109,22 +109,57 @@ fn civil(days: i64) -> (i64, i64, i64) {
 }
 
 /// The notation of dates, for messages.
-pub(crate) const EXPECTED: &str = "a date is written 2024-03-31, 2024-03-31 23:05 or 2024-03-31T23:05:09.5Z";
+pub(crate) const EXPECTED: &str =
+    "a date is written 2024-03-31, 2024-03, 31.03.2024, 20240331, 2024-03-31 23:05 or 2024-03-31T23:05:09.5Z";
+
+/// The meaning of numbers among dates, for messages.
+pub(crate) const NUMBERS: &str =
+    "a number of 8, 12 or 14 digits is written so, and any other one counts seconds since 1970";
+
+/// The date of an integer in a column of dates: 8, 12 or 14 digits are the year, the month, the day, and the time of
+/// day; any other integer is a number of seconds. `None` if it is not a date.
+pub(crate) fn integer(i: i64) -> Option<Date> {
+    let digits = i.to_string();
+    let (date, time) = match digits.len() {
+        8 | 12 | 14 if i > 0 => digits.split_at(8),
+        _ => return within(i),
+    };
+    let number = |text: &str| text.parse::<i64>().ok();
+    let part = |at: usize| time.get(at..at + 2).map_or(Some(0), number);
+    let midnight = midnight(number(&date[..4])?, number(&date[4..6])?, number(&date[6..])?)?;
+    let (hour, minute, second) = (part(0)?, part(2)?, part(4)?);
+    let is_time = hour < 24 && minute < 60 && second < 60;
+    is_time.then_some((midnight + hour * 3600 + minute * 60 + second, 0.0))
+}
+
+/// The same for a number that may have a fraction: without one, it is an integer.
+pub(crate) fn number(x: f64) -> Option<Date> {
+    #[allow(clippy::cast_possible_truncation, reason = "a date has few digits, and casts saturate")]
+    if x.fract() == 0.0 { integer(x as i64) } else { split(x) }
+}
+
+/// Advice on how to write a text that looks like a date, but does not say which number is the day.
+pub(crate) fn advice(text: &str) -> Option<&'static str> {
+    let date = text.trim().split([' ', 'T']).next().unwrap_or_default();
+    let parts: Vec<&str> = date.split(['/', '-']).collect();
+    let are_numbers = parts.iter().all(|part| part.parse::<u32>().is_ok());
+    (parts.len() == 3 && are_numbers).then_some(
+        "the day or the month could come first: write the year first, `2023-12-31`; in pandas, `pd.to_datetime(df[NAME], format=\"%m/%d/%Y\")`",
+    )
+}
+
+/// The seconds from the beginning of 1970 to the beginning of a day, if there is such a day.
+fn midnight(year: i64, month: i64, day: i64) -> Option<i64> {
+    let is_day = (1..=12).contains(&month) && (1..=days(year, month)).contains(&day);
+    is_day.then(|| since_1970(year, month, day) * DAY)
+}
 
 /// The whole seconds from the beginning of 1970 to a date, and the fraction of a second after them; `None` if the text
-/// is not a date. The year has to come first, so that a day cannot be mistaken for a month. A date without a time zone
-/// is in UTC.
+/// is not a date. The year comes first, so that a day cannot be mistaken for a month; between points, the day does. A
+/// month is its first day. A date without a time zone is in UTC.
 pub(crate) fn seconds(text: &str) -> Option<Date> {
     let mut reader = Reader { rest: text.trim() };
-    let year = reader.digits(4)?;
-    let mark = reader.one(&['-', '/'])?;
-    let month = reader.digits(2)?;
-    reader.one(&[mark])?;
-    let day = reader.digits(2)?;
-    if !(1..=12).contains(&month) || !(1..=days(year, month)).contains(&day) {
-        return None;
-    }
-    let midnight = since_1970(year, month, day) * DAY;
+    let midnight = reader.day()?;
     if reader.rest.is_empty() {
         return Some((midnight, 0.0));
     }
@@ -195,6 +230,27 @@ struct Reader<'t> {
 }
 
 impl<'t> Reader<'t> {
+    /// The beginning of a day, in seconds since 1970.
+    fn day(&mut self) -> Option<i64> {
+        let has_points = self.rest.bytes().take(3).any(|b| b == b'.');
+        if has_points {
+            let (day, month) =
+                (self.up_to_two_digits()?, self.one(&['.']).and_then(|_| self.up_to_two_digits())?);
+            self.one(&['.'])?;
+            return midnight(self.digits(4)?, month, day);
+        }
+        let year = self.digits(4)?;
+        let mark = self.one(&['-', '/'])?;
+        let month = self.digits(2)?;
+        let day = if self.rest.is_empty() { 1 } else { self.one(&[mark]).and_then(|_| self.digits(2))? };
+        midnight(year, month, day)
+    }
+
+    /// A number of one or two digits.
+    fn up_to_two_digits(&mut self) -> Option<i64> {
+        self.while_digits().filter(|digits| digits.len() <= 2)?.parse().ok()
+    }
+
     /// A number of exactly this many digits.
     fn digits(&mut self, count: usize) -> Option<i64> {
         let digits = self.rest.get(..count).filter(|text| text.bytes().all(|b| b.is_ascii_digit()))?;
@@ -252,6 +308,10 @@ mod tests {
             ("2024-03-31 24:00", 1_711_929_600),
             ("1958-03-29", -371_174_400),
             ("2024-03-31 23:05:09 UTC", 1_711_926_309),
+            ("1970-02", 31 * DAY),
+            ("1970/02", 31 * DAY),
+            ("02.01.1970", DAY),
+            ("2.1.1970 00:01", DAY + 60),
         ] {
             assert_eq!(seconds(text), Some((expected, 0.0)), "{text}");
         }
@@ -315,9 +375,37 @@ mod tests {
             "2024-03-31 23:05:09.",
             "2024-03-31 23:05:09+02:",
             "２０２４-03-31",
+            "2024-13",
+            "2024-",
+            "12.31.2023",
+            "31.12.23",
+            "031.12.2023",
         ] {
             assert_eq!(seconds(text), None, "{text}");
         }
+    }
+
+    #[test]
+    fn digits_are_a_date_or_seconds() {
+        for (i, expected) in [
+            (19_700_102, Some(DAY)),
+            (20_231_231, Some(1_703_980_800)),
+            (202_312_312_359, Some(1_704_067_140)),
+            (20_231_231_235_959, Some(1_704_067_199)),
+            (20_230_229, None),
+            (20_231_301, None),
+            (20_231_232, None),
+            (202_312_312_400, None),
+            (86_400, Some(DAY)),
+            (1_711_929_600, Some(1_711_929_600)),
+            (-10_000_101, Some(-10_000_101)),
+        ] {
+            assert_eq!(integer(i), expected.map(|whole| (whole, 0.0)), "{i}");
+        }
+        assert_eq!((number(20_231_231.0), number(0.5)), (integer(20_231_231), Some((0, 0.5))));
+        assert_eq!((number(f64::NAN), number(1e300)), (None, None));
+        assert!(advice("12/31/2023 7:05").is_some() && advice("31-12-2023").is_some());
+        assert!(advice("yesterday").is_none() && advice("31-Dec-2023").is_none());
     }
 
     #[test]

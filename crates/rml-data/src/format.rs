@@ -62,8 +62,13 @@ pub(crate) fn mapped(
     selection: &Selection,
     before: usize,
 ) -> Result<Columns, Malformed> {
-    if format != Format::Csv && !selection.mapping().is_empty() {
-        selection.mapping().apply(&mut columns, &Piece { selection, before })?;
+    let are_seconds = match format {
+        Format::Csv => return Ok(columns),
+        Format::Json | Format::JsonLines | Format::Parquet => true,
+        Format::Npz | Format::Npy => false,
+    };
+    if !selection.mapping().is_empty() {
+        selection.mapping().apply(&mut columns, &Piece { selection, are_seconds, before })?;
     }
     Ok(columns)
 }

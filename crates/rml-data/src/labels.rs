@@ -25,8 +25,10 @@ pub(crate) enum Texts {
     Names,
     /// Names of classes of any form: `1` and `true` are names, too.
     All,
-    /// Dates, which become seconds. Numbers are kept.
+    /// Dates, as texts or numbers. They become seconds.
     Dates,
+    /// Times: dates become seconds, and numbers of any unit are kept.
+    Times,
 }
 
 /// The numbers of texts.

@@ -328,6 +328,8 @@ fn no_column(input: &str, name: &str, names: &[&str]) -> Malformed {
 /// What is known about a piece of a table.
 pub(crate) struct Piece<'s> {
     pub(crate) selection: &'s Selection,
+    /// Whether the numbers of columns of dates are seconds.
+    pub(crate) are_seconds: bool,
     /// The number of rows before it.
     pub(crate) before: usize,
 }
@@ -342,7 +344,7 @@ fn combined(
     let columns = of.iter().map(|(name, aspect)| {
         let (column, own) = (&table.columns[*name], table.names(name));
         match (aspect, own) {
-            (Some(aspect), own) => dated(*aspect, column, own)
+            (Some(aspect), own) => dated(*aspect, column, own, piece.are_seconds)
                 .map_err(|why| why.note(format!("in column `{}`", visible_name(name)))),
             (None, own) => Ok(renumbered(column.clone(), own, names)),
         }
@@ -401,6 +403,25 @@ mod tests {
             assert_eq!(table.columns["m"].shape.dims(), [2]);
             assert_eq!(table.columns["t"].elements, Elements::Int(vec![1_711_926_300, 1_711_929_600]));
         }
+        // Digits of a date are no seconds, in any format.
+        let csv = "day\n20231231\n20240101\n";
+        let json = r#"{"day": [20231231, 20240101.0]}"#;
+        for (text, format) in [(csv, Format::Csv), (json, Format::Json)] {
+            let table = read(text, format, &["x=year(day),yearday(day)", "t=seconds(day)"]).unwrap();
+            assert_eq!(table.columns["x"].elements, Elements::Int(vec![2023, 365, 2024, 1]));
+            assert_eq!(table.columns["t"].elements, Elements::Int(vec![1_703_980_800, 1_704_067_200]));
+        }
+        // What the reader of a format has made seconds is not read as digits again.
+        let table = read(r#"{"day": ["1970-08-23 03:40:31"]}"#, Format::Json, &["t=seconds(day)"]).unwrap();
+        assert_eq!(table.columns["t"].elements, Elements::Int(vec![20_230_831]));
+        for (text, format) in [("day\n20231301\n", Format::Csv), (r#"{"day": [20231301]}"#, Format::Json)] {
+            let table = read(text, format, &["t=seconds(day)"]).unwrap();
+            assert!(table.unusable["t"].to_string().contains("`20231301` is no date"));
+        }
+        let table = read("day\n12/31/2023\n", Format::Csv, &["t=seconds(day)"]).unwrap();
+        let shown = table.unusable["t"].refused(String::new()).help.join(" ");
+        assert!(shown.contains("write the year first"), "{shown}");
+        let csv = "date,load\n2024-03-31 23:05,1.5\n";
         let error = read(csv, Format::Csv, &["x=hours(date)"]).unwrap_err().to_string();
         assert!(error.contains("no column `hours(date)`"), "{error}");
         let table = read("date\nyesterday\n", Format::Csv, &["x=hour(date)"]).unwrap();

@@ -129,7 +129,7 @@ impl Recipe {
             return Err(d.help(format!("rename the input, or leave `--columns '{name}=..'` out")).into());
         }
         let Windowing { group, time, end, .. } = &self.cut;
-        let cut = [(time, Texts::Dates), (group, Texts::All), (end, Texts::Refused)];
+        let cut = [(time, Texts::Times), (group, Texts::All), (end, Texts::Refused)];
         let cut = cut.into_iter().filter_map(|(name, texts)| Some((name.as_deref()?, texts)));
         let read = columns.written(self.dialect.clone()).mapped(self.columns.clone())?.taking(texts, filled);
         Ok(read.also(cut))
