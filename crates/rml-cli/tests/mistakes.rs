@@ -245,7 +245,7 @@ node train(x: num [batch, 2], y: num [batch, 1]) -> (loss: num [])
 const INPUTS: &[(&str, &str, &str)] = &[
     ("yes", "d.csv", "x,ok,n\n1,yes,3\n"),
     ("zero_and_one", "d.csv", "x,ok,n\n1,1,3\n"),
-    ("whole_numbers", "d.csv", "x,ok,n\n1,true,3.0\n"),
+    ("huge_integer", "d.csv", "x,ok,n\n1,true,1e16\n"),
     ("broken_integer", "d.csv", "x,ok,n\n1,true,3.5\n"),
     ("empty_cell_of_a_run", "d.csv", "x,ok,n\n1,true,3\n2,true,3\n4,,3\n"),
 ];

@@ -69,13 +69,24 @@ impl Converted {
 }
 
 /// The integer that a number is exactly.
-fn whole(x: f64) -> Option<i64> {
+pub(crate) fn whole(x: f64) -> Option<i64> {
     #[allow(
         clippy::cast_possible_truncation,
         reason = "it is whole, and within the numbers that count exactly"
     )]
     let i = x as i64;
     (x.fract() == 0.0 && x.abs() <= 9_007_199_254_740_992.0).then_some(i)
+}
+
+/// The integers that numbers are exactly; NaN is an absent one, if it is allowed.
+fn wholes(elements: &Elements, allow_nan: bool) -> Option<Vec<i64>> {
+    let one = |x: f64| if allow_nan && x.is_nan() { Some(ABSENT) } else { whole(x) };
+    match elements {
+        Elements::Bool(_) => None,
+        Elements::Int(v) => Some(v.clone()),
+        Elements::F32(v) => v.iter().map(|x| one(f64::from(*x))).collect(),
+        Elements::F64(v) => v.iter().map(|x| one(*x)).collect(),
+    }
 }
 
 /// Whether elements of an input may be absent: if its gaps are filled, or if it is a number and NaN is allowed.
@@ -188,9 +199,16 @@ pub fn convert(
     let data = match (ty.dtype, &column.elements) {
         (DType::Bool, Elements::Bool(v)) => Data::Bool(v.clone()),
         (DType::Int, Elements::Int(v)) => Data::Int(v.clone()),
-        (DType::Int, Elements::F64(v)) if allow_nan && v.iter().all(|x| x.is_nan() || whole(*x).is_some()) => {
-            Data::Int(v.iter().map(|x| whole(*x).unwrap_or(ABSENT)).collect())
+        (DType::Int, Elements::Bool(v)) => Data::Int(v.iter().map(|x| i64::from(*x)).collect()),
+        (DType::Int, Elements::F32(_) | Elements::F64(_)) => {
+            let looks_one_hot = ty.shape.is_scalar() && is_one_hot(column);
+            let whole = wholes(&column.elements, allow_nan).filter(|_| !looks_one_hot);
+            Data::Int(whole.ok_or_else(|| mismatch(name, column, ty, &named))?)
         }
+        (DType::Num, Elements::Bool(v)) => match precision {
+            Precision::F32 => Data::F32(v.iter().map(|x| f32::from(u8::from(*x))).collect()),
+            Precision::F64 => Data::F64(v.iter().map(|x| f64::from(u8::from(*x))).collect()),
+        },
         (DType::Num, Elements::Int(v)) => integers(v, precision).map_err(|i| {
             Diagnostic::error(
                 codes::DATA_TYPE,
@@ -221,7 +239,9 @@ pub fn convert(
                 })?),
             }
         }
-        _ => return Err(mismatch(name, column, ty, &named)),
+        (DType::Bool, Elements::Int(_) | Elements::F32(_) | Elements::F64(_)) => {
+            return Err(mismatch(name, column, ty, &named));
+        }
     };
     Ok(Converted { data, cell, present, reserved })
 }
@@ -258,12 +278,7 @@ fn mismatch(name: &str, column: &Column, ty: &Type, named: &dyn Fn(usize) -> Str
     }
     let what = format!("column `{name}` holds {}, input `{name}` is {ty}", elements.kind());
     let d = Diagnostic::error(codes::DATA_TYPE, what);
-    let with = |read: &str| {
-        let kind = match elements {
-            Elements::Bool(_) => DType::Bool,
-            Elements::Int(_) => DType::Int,
-            Elements::F32(_) | Elements::F64(_) => DType::Num,
-        };
+    let with = |kind: DType, read: &str| {
         format!("or declare the input `{name}` as {kind}, and write `{read}` where the program reads it")
     };
     let broken = match elements {
@@ -276,27 +291,18 @@ fn mismatch(name: &str, column: &Column, ty: &Type, named: &dyn Fn(usize) -> Str
     match (ty.dtype, elements) {
         (DType::Bool, Elements::Int(_)) => d
             .help("store truth values (`true` and `false`; in NumPy: dtype bool)")
-            .help(with(&format!("{name} == 1"))),
+            .help(with(DType::Int, &format!("{name} == 1"))),
         (DType::Bool, _) => d
             .help("store truth values (`true` and `false`; in NumPy: dtype bool)")
-            .help(with(&format!("{name} > 0.5"))),
-        (DType::Int, Elements::Bool(_)) => {
-            d.help("store integers (0 and 1)").help(with(&format!("to_int({name})")))
-        }
-        (DType::Int, _) => {
-            match broken {
-                Some((i, x)) => d.note(format!("{}: {x} is no integer", named(i))).help(
-                    "store integers (in NumPy: dtype int64; in text: no point or exponent), or declare the input as num",
-                ),
-                None => d
-                    .note("all of them are whole: pandas writes integers so where a column has empty cells")
-                    .help(format!(
-                        "store integers, with no point or exponent: in pandas or NumPy, `{name}.astype(\"int64\")`"
-                    ))
-                    .help(format!("or, if `{name}` is no class but a quantity, declare the input as num")),
-            }
-        }
-        (DType::Num, _) => d.help("store numbers (0 and 1)").help(with(&format!("to_num({name})"))),
+            .help(with(DType::Num, &format!("{name} > 0.5"))),
+        (DType::Int | DType::Num, _) => match broken {
+            Some((i, x)) => d.note(format!("{}: {x} is no integer", named(i))).help(
+                "store integers (in NumPy: dtype int64; in text, whole numbers such as 2 or 2.0), or declare the input as num",
+            ),
+            None => d
+                .note("a number beyond 2^53 does not say which integer it is")
+                .help("store integers, with no point or exponent (in NumPy: dtype int64)"),
+        },
     }
 }
 
@@ -401,7 +407,11 @@ pub fn by_cycle(
 /// Whether each row of a column is the value of an input in a cycle. If a batch has one row, a cell may have just the
 /// elements of this row.
 fn fits_cycles(column: &Column, input: &InputInfo) -> bool {
-    let (row, cell) = (column.shape.dims().get(1..), input.ty.shape.dims());
+    let cell = input.ty.shape.dims();
+    let one =
+        if input.batched && cell.first() == Some(&1) { cell.get(1..).unwrap_or_default() } else { cell };
+    let shape = column.shape_for(one);
+    let row = shape.dims().get(1..);
     row == Some(cell) || input.batched && cell.first() == Some(&1) && row == cell.get(1..)
 }
 

@@ -179,6 +179,8 @@ pub(crate) struct Builder {
     texts: Texts,
     /// Whether single elements may be absent; absent elements are NaN.
     has_gaps: bool,
+    /// Whether truth values are the numbers 0 and 1, beside numbers in other cells.
+    counts_truths: bool,
     /// The dimensions of cells that are filled up at their ends, if the first dimension is known.
     list: Option<List>,
 }
@@ -215,6 +217,10 @@ impl Builder {
 
     /// Adds an element of the cell that is being read.
     pub(crate) fn element(&mut self, scalar: Scalar, memory: &mut Reservation) -> Result<(), Wrong> {
+        let scalar = match scalar {
+            Scalar::Bool(truth) if self.counts_truths => Scalar::Int(truth.into()),
+            Scalar::Bool(_) | Scalar::Int(_) | Scalar::Num(_) => scalar,
+        };
         match (self.texts, scalar) {
             (Texts::All, Scalar::Bool(_) | Scalar::Int(_)) => {
                 self.cells.push_label(&scalar.to_string(), memory)
@@ -255,8 +261,20 @@ impl Builder {
         self.has_gaps
     }
 
+    /// Reads truth values as the numbers 0 and 1, also those before.
+    pub(crate) fn count_truths(&mut self, memory: &mut Reservation) -> Result<(), Wrong> {
+        self.counts_truths = true;
+        if let Cells::Bool(v) = &self.cells {
+            memory.grow(bytes_of(v.len(), size_of::<i64>()))?;
+            self.cells = Cells::Int(v.iter().map(|truth| i64::from(*truth)).collect());
+        }
+        Ok(())
+    }
+
     /// Adds an absent element.
     pub(crate) fn gap(&mut self, memory: &mut Reservation) -> Result<(), Wrong> {
+        // Only numbers and classes are filled.
+        self.count_truths(memory)?;
         self.cells.push(Scalar::Num(f64::NAN), memory)
     }
 

@@ -5,9 +5,11 @@ use rml_base::codes::run as codes;
 use rml_base::{Diagnostic, visible_name};
 use rml_ir::InputInfo;
 
+use crate::bind::whole;
 use crate::columns::{ABSENT, Elements};
-use crate::labels::unknown_value;
+use crate::labels::{look_like_values, unknown_value};
 use crate::on_disk::Dataset;
+use crate::text;
 
 /// The classes of an input.
 #[derive(Clone, PartialEq, Debug)]
@@ -33,6 +35,7 @@ pub(crate) fn classes(
     let classes = match (table.names(&input.name), known) {
         (None, None) => return Ok(None),
         (None, Some(known)) => {
+            only_numbers(data, &input.name, known)?;
             if table.cases.contains_key(&*input.name) {
                 only_cases(data, &input.name, known)?;
             }
@@ -56,14 +59,47 @@ pub(crate) fn classes(
     Ok(Some(Classes { names: classes, numbers: Some(numbers.into_iter().flatten().collect()) }))
 }
 
+/// A value of a column that could be meant as a name or as the number of a class, although it is neither: a truth
+/// value, or a number with a point beside classes that look like numbers.
+pub(crate) fn unclear(elements: &Elements, classes: &[String]) -> Option<String> {
+    match elements {
+        Elements::Bool(v) => v.first().map(ToString::to_string),
+        Elements::F32(v) if look_like_values(classes) => v.first().map(|x| text::number(f64::from(*x), x)),
+        Elements::F64(v) if look_like_values(classes) => v.first().map(|x| text::number(*x, x)),
+        Elements::Int(_) | Elements::F32(_) | Elements::F64(_) => None,
+    }
+}
+
+/// Refuses values that could be meant as names or as the numbers of classes.
+fn only_numbers(data: &dyn Dataset, name: &str, classes: &[String]) -> Result<(), Diagnostic> {
+    let mut other = None;
+    data.for_each(name, &mut |elements| other = other.take().or_else(|| unclear(elements, classes)))?;
+    match other {
+        Some(other) => Err(unknown_label(name, None, data.table().called(), &other, classes)),
+        None => Ok(()),
+    }
+}
+
+/// The first element that is such an integer, after its place. NaN is the integer of an absent element.
+fn integer(elements: &Elements, is_it: impl Fn(i64) -> bool) -> Option<(usize, i64)> {
+    fn find<T: Copy>(v: &[T], of: impl Fn(T) -> i64, is_it: impl Fn(i64) -> bool) -> Option<(usize, i64)> {
+        v.iter().map(|x| of(*x)).enumerate().find(|(_, i)| is_it(*i))
+    }
+    let number = |x: f64| whole(x).unwrap_or(ABSENT);
+    match elements {
+        Elements::Bool(v) => find(v, i64::from, is_it),
+        Elements::Int(v) => find(v, |i| i, is_it),
+        Elements::F32(v) => find(v, |x| number(f64::from(x)), is_it),
+        Elements::F64(v) => find(v, number, is_it),
+    }
+}
+
 /// Refuses a number that is not a case of the enumeration of an input.
 fn only_cases(data: &dyn Dataset, name: &str, cases: &[String]) -> Result<(), Diagnostic> {
     let is_case = |x: i64| x == ABSENT || usize::try_from(x).is_ok_and(|x| x < cases.len());
     let mut other = None;
     data.for_each(name, &mut |elements| {
-        if let (None, Elements::Int(v)) = (other, elements) {
-            other = v.iter().copied().find(|x| !is_case(*x));
-        }
+        other = other.or_else(|| integer(elements, |x| !is_case(x)).map(|(_, x)| x));
     })?;
     let Some(other) = other else { return Ok(()) };
     let row = first_row(data, name, |x| x == other)?.map_or(String::new(), |row| format!(", row {row}"));
@@ -82,10 +118,7 @@ fn first_row(
 ) -> Result<Option<usize>, Diagnostic> {
     let (mut found, mut before) = (None, 0);
     data.for_each(name, &mut |elements| {
-        if let (None, Elements::Int(v)) = (found, elements) {
-            let at = v.iter().position(|x| is_it(*x));
-            found = at.map(|at| before + at);
-        }
+        found = found.or_else(|| integer(elements, &is_it).map(|(at, _)| before + at));
         before += elements.len();
     })?;
     let table = data.table();

@@ -113,6 +113,14 @@ pub struct Column {
 }
 
 impl Column {
+    /// The shape for an input whose row has these dimensions: a single value is a vector of one element, too.
+    pub(crate) fn shape_for(&self, row: &[usize]) -> Shape {
+        match self.shape.dims() {
+            [rows] if row == [1] => Shape::new(&[*rows, 1]),
+            _ => self.shape.clone(),
+        }
+    }
+
     /// The number of rows.
     pub fn rows(&self) -> usize {
         self.shape.dims().first().copied().unwrap_or(0)

@@ -37,6 +37,33 @@ struct Column<'a> {
     reading: Reading,
     /// How its gaps may be filled.
     filling: Filling,
+    kinds: Kinds,
+}
+
+/// Which of the cells of a row are truth values, and which are numbers.
+#[derive(Default)]
+struct Kinds {
+    /// For each cell, whether it is a truth value, once it has had a value.
+    are_truths: Vec<Option<bool>>,
+    /// The same for the first cell that has had a value.
+    first: Option<bool>,
+    /// Whether cells differ.
+    are_mixed: bool,
+}
+
+impl Kinds {
+    /// Notes the kind of a value of the cell at this place, and returns the value. A cell has one kind in all rows.
+    fn value(&mut self, place: usize, value: Scalar) -> Result<Scalar, Wrong> {
+        let is_truth = matches!(value, Scalar::Bool(_));
+        if self.are_truths.len() <= place {
+            self.are_truths.resize(place + 1, None);
+        }
+        if self.are_truths[place].replace(is_truth).is_some_and(|before| before != is_truth) {
+            return Err("truth values and numbers are mixed".into());
+        }
+        self.are_mixed |= *self.first.get_or_insert(is_truth) != is_truth;
+        Ok(value)
+    }
 }
 
 impl<'a> Column<'a> {
@@ -46,12 +73,12 @@ impl<'a> Column<'a> {
         match layout(parts) {
             Ok((dims, fields)) => {
                 let reading = selection.reading(name, || Builder::of_shape(&dims));
-                Self { name, dims, fields, reading, filling }
+                Self { name, dims, fields, reading, filling, kinds: Kinds::default() }
             }
             Err((field, why)) => {
                 let at = header.get(field).map_or(0, |cell| cell.at);
                 let reading = Reading::Refused(why.in_text(text, at));
-                Self { name, dims: Vec::new(), fields: Vec::new(), reading, filling }
+                Self { name, dims: Vec::new(), fields: Vec::new(), reading, filling, kinds: Kinds::default() }
             }
         }
     }
@@ -128,7 +155,7 @@ fn row(
     (text, known): (&str, &Known),
     memory: &mut Reservation,
 ) -> Result<(), Malformed> {
-    let Column { name, dims, fields, reading, filling } = column;
+    let Column { name, dims, fields, reading, filling, kinds } = column;
     let own = || fields.iter().map(|(field, _)| &cells[*field]);
     let Some(first) = own().find(|cell| !known.is_missing(&cell.text)) else { return Ok(()) };
     let at = Place::new(first.at);
@@ -144,10 +171,10 @@ fn row(
             };
             return Err(Wrong::Shape(format!("some elements are absent here, others not: {cell}")));
         }
-        for (field, aspect) in fields.iter() {
+        for (place, (field, aspect)) in fields.iter().enumerate() {
             let cell = &cells[*field];
             at.set(cell.at);
-            element(builder, (&cell.text, *aspect), known, &fault, memory)?;
+            element(builder, (&cell.text, *aspect), (known, kinds, place), &fault, memory)?;
         }
         at.set(first.at);
         fault.set(Fault::Other);
@@ -163,7 +190,7 @@ fn row(
 fn element(
     builder: &mut Builder,
     (text, aspect): (&str, Option<Aspect>),
-    known: &Known,
+    (known, kinds, place): (&Known, &mut Kinds, usize),
     fault: &Place<Fault>,
     memory: &mut Reservation,
 ) -> Result<(), Wrong> {
@@ -181,6 +208,10 @@ fn element(
     fault.set(Fault::Cell);
     let value = scalar(text, known)?;
     fault.set(Fault::Kind);
+    let value = kinds.value(place, value)?;
+    if kinds.are_mixed {
+        builder.count_truths(memory)?;
+    }
     builder.element(value, memory)
 }
 

@@ -11,6 +11,7 @@ use rml_base::{Diagnostic, Error, suggest, visible_name};
 use rml_ir::{DType, InputInfo, Precision, Shape, Type, Value};
 use serde::{Deserialize, Serialize};
 
+use crate::classes::unclear;
 use crate::columns::{Column, Columns, Elements};
 use crate::cut::Windowing;
 use crate::dialect::Dialect;
@@ -312,6 +313,9 @@ impl Preparation {
         names: Option<&[String]>,
     ) -> Result<Column, Diagnostic> {
         let Some(classes) = self.classes.get(input) else { return Ok(column.clone()) };
+        if let Some(other) = unclear(&column.elements, classes) {
+            return Err(unknown_value(input, &other, classes));
+        }
         let Elements::Int(v) = &column.elements else { return Ok(column.clone()) };
         let class = |x: &i64| {
             let name = names.and_then(|names| names.get(usize::try_from(*x).ok()?).cloned());

@@ -44,11 +44,16 @@ pub(crate) fn stacked(
         return Err(Malformed::of_shape("its columns have different numbers of rows")
             .help("give each column as many rows as the others"));
     }
-    let mut all = columns.into_iter().map(|(_, column)| column.elements);
+    let is_truth = |(_, column): &(&str, Column)| matches!(column.elements, Elements::Bool(_));
+    let are_truths = columns.iter().all(is_truth);
+    let mut all = columns.into_iter().map(|(_, column)| match column.elements {
+        Elements::Bool(v) if !are_truths => Elements::Int(v.into_iter().map(i64::from).collect()),
+        elements => elements,
+    });
     let first = all.next().unwrap_or(Elements::Int(Vec::new()));
     let all = all.try_fold(first, joined);
     let all =
-        all.ok_or_else(|| Malformed::of_type("truth values and numbers are mixed"))?;
+        all.ok_or_else(|| Malformed::of_type("an integer beside numbers is not exact in double precision"))?;
     let elements = match all {
         Elements::Bool(v) => Elements::Bool(turned(&v, n, k)),
         Elements::Int(v) => Elements::Int(turned(&v, n, k)),

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use rml_base::Diagnostics;
 use rml_engine::{Block, InputCell};
-use rml_ir::{DType, InputInfo, Precision, Shape, Type, Value};
+use rml_ir::{DType, Data, InputInfo, Precision, Shape, Type, Value};
 
 use crate::bind::by_cycle;
 use crate::windows::Windows;
@@ -82,13 +82,55 @@ fn types_convert_only_without_loss() {
         assert!(found.0[0].message.contains(&format!("cycle 1 of test: the integer {inexact}")), "{found}");
     }
     assert_eq!(cycle_error(r#"{"x": [1e300]}"#, &num), ["data-type"]);
-    assert_eq!(cycle_error(r#"{"x": [1.0]}"#, &int), ["data-type"]);
+    assert_eq!(cycle_error(r#"{"x": [1.5]}"#, &int), ["data-type"]);
+    assert_eq!(cycle_error(r#"{"x": [1.0, 1e16]}"#, &int), ["data-type"]);
+    assert_eq!(cycle_error(r#"{"x": [1.0, "NaN"]}"#, &int), ["data-type"]);
     assert_eq!(cycle_error(r#"{"x": [1]}"#, &bool_), ["data-type"]);
-    assert_eq!(cycle_error(r#"{"x": [true]}"#, &num), ["data-type"]);
+    assert_eq!(cycle_error(r#"{"x": [1.0]}"#, &bool_), ["data-type"]);
+    // Truth values and whole numbers are read as what they are exactly.
+    for (cells, inputs, expected) in [
+        ("[true, false]", &num, Data::F32(vec![1.0, 0.0])),
+        ("[true, false]", &int, Data::Int(vec![1, 0])),
+        ("[2.0, -1e3]", &int, Data::Int(vec![2, -1000])),
+    ] {
+        let columns = json(&format!("{{\"x\": {cells}}}"));
+        let (found, _) = by_cycle(&columns, inputs, Precision::F32, false, &Preparation::default()).unwrap();
+        assert!(
+            found[0].gather(&[0, 1], &Shape::new(&[2])).same(&Value::new(Shape::new(&[2]), expected)),
+            "{cells}"
+        );
+    }
     assert_eq!(cycle_error(r#"{"x": [1.5, "NaN"]}"#, &num), ["nan-in-data"]);
     assert!(
         by_cycle(&json(r#"{"x": ["NaN"]}"#), &num, Precision::F32, true, &Preparation::default()).is_ok()
     );
+}
+
+/// A column of truth values beside columns of numbers is a column of zeros and ones; a column is not both.
+#[test]
+fn a_vector_has_truth_values_and_numbers() {
+    let x = [input("x", DType::Num, &[2], None)];
+    let selection = |fills: &[&str]| {
+        let columns = crate::ColumnMapping::parse(&["x=a,b"]).unwrap();
+        let fills = crate::Recipe::parse_fills(fills).unwrap();
+        let recipe = crate::Recipe { columns, fills, ..crate::Recipe::default() };
+        recipe.selection(crate::Selection::of(["x"])).unwrap()
+    };
+    let read = |text: &str, format: Format, fills: &[&str]| {
+        Columns::parse_selected(text.as_bytes(), format, "t", &selection(fills)).unwrap()
+    };
+    let csv = "a,b\nTrue,1\nFalse,2.5\nTrue,3\n";
+    let lines = "{\"a\": true, \"b\": 1}\n{\"a\": false, \"b\": 2.5}\n{\"a\": true, \"b\": 3}\n";
+    for (text, format) in [(csv, Format::Csv), (lines, Format::JsonLines)] {
+        let columns = read(text, format, &[]);
+        assert_eq!(columns.columns["x"].elements, Elements::F64(vec![1.0, 1.0, 0.0, 2.5, 1.0, 3.0]));
+        assert!(by_cycle(&columns, &x, Precision::F32, false, &Preparation::default()).is_ok());
+    }
+    let mixed = read("a,b\nTrue,1\n0,2\n", Format::Csv, &[]);
+    assert!(mixed.unusable["x"].to_string().contains("line 3, column 1: truth values and numbers are mixed"));
+    let gaps = read("a,b\nTrue,1\n,2\nFalse,\n", Format::Csv, &["x=0"]);
+    let Elements::F64(v) = &gaps.columns["x"].elements else { panic!("{gaps:?}") };
+    assert_eq!(v.iter().map(|x| x.is_nan()).collect::<Vec<_>>(), [false, false, true, false, false, true]);
 }
 
 /// A gap in a column of a vector is found with its row and column, or filled, in each format alike.
@@ -120,6 +162,20 @@ fn gaps_in_vectors_are_named_or_filled() {
     assert!(!found.help.join(" ").contains("mean"), "{found:?}");
     let filled = read(list, Format::JsonLines, &["y=0"]);
     assert_eq!(filled.columns["y"].shape.dims(), [1, 3]);
+}
+
+/// A column of single values is a vector of one element.
+#[test]
+fn one_column_is_a_vector_of_one_element() {
+    let x = [batched(input("x", DType::Num, &[1, 1], None))];
+    let columns = Columns::parse(b"x\n1.5\n2.5\n", Format::Csv, "t").unwrap();
+    let windows = Windows::bind(&columns, &x, Precision::F64, false).unwrap();
+    let value = windows.values(0, &[1, 0], &[0]).unwrap().unwrap();
+    assert!(value.same(&Value::new(Shape::new(&[1, 2, 1]), Data::F64(vec![2.5, 1.5]))), "{value:?}");
+    let one = [input("x", DType::Num, &[1], None)];
+    assert!(by_cycle(&columns, &one, Precision::F32, false, &Preparation::default()).is_ok());
+    let two = [input("x", DType::Num, &[2], None)];
+    assert!(by_cycle(&columns, &two, Precision::F32, false, &Preparation::default()).is_err());
 }
 
 #[test]
@@ -389,17 +445,11 @@ fn each_type_that_does_not_fit_says_what_does() {
         assert_eq!(found.0[0].code.name, "data-type");
         [&found.0[0].notes[..], &found.0[0].help[..]].concat().join("; ")
     };
-    assert!(
-        why(DType::Num, "[true, false]").contains("declare the input `x` as bool, and write `to_num(x)`")
-    );
-    assert!(
-        why(DType::Int, "[true, false]").contains("declare the input `x` as bool, and write `to_int(x)`")
-    );
     assert!(why(DType::Bool, "[0, 1]").contains("declare the input `x` as int, and write `x == 1`"));
     assert!(why(DType::Bool, "[0.0, 1.0]").contains("declare the input `x` as num, and write `x > 0.5`"));
     assert!(why(DType::Int, "[1, 2.0, 2.5]").contains("cycle 2 of test: 2.5 is no integer"));
     assert!(why(DType::Int, "[1, \"NaN\"]").contains("cycle 1 of test: NaN is no integer"));
-    assert!(why(DType::Int, "[1.0, 2.0]").contains("all of them are whole"));
+    assert!(why(DType::Int, "[1.0, 1e16]").contains("beyond 2^53"));
 }
 
 /// Without elements, a text format does not tell the type of a column.

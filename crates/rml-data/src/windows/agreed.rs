@@ -49,7 +49,8 @@ impl<'a> Agreed<'a> {
         columns: &'a Columns,
     ) -> Result<Reading, Diagnostic> {
         let cell = cell_type(info);
-        let dims = column.shape.dims();
+        let shape = column.shape_for(cell.shape.dims());
+        let dims = if columns.lengths(&info.name).is_some() { column.shape.dims() } else { shape.dims() };
         let wrong = || {
             let [a, b] = expected_shapes(info);
             wrong_shape(info, column, &[&a, &b])

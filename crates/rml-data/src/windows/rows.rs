@@ -97,7 +97,9 @@ fn row(
     let find = if disk.is_some() { named } else { find };
     let column = find(columns, (info, inputs), &[&expected])?;
     let is_sequence = columns.lengths(&info.name).is_some();
-    if is_sequence || (!column.is_void() && column.shape.dims().get(1..) != Some(ty.shape.dims())) {
+    if is_sequence
+        || (!column.is_void() && column.shape_for(ty.shape.dims()).dims().get(1..) != Some(ty.shape.dims()))
+    {
         let d = wrong_shape(info, column, &[&expected]);
         let d = if is_sequence { d.note("its rows are sequences of different lengths") } else { d };
         return Err(d.note(format!("a row is one cycle in data that is cut into windows: {}", layout.cut())));
