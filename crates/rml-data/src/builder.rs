@@ -256,6 +256,12 @@ impl Builder {
         }
     }
 
+    /// Adds a date.
+    #[cfg(feature = "parquet")]
+    pub(crate) fn date(&mut self, date: Date, memory: &mut Reservation) -> Result<(), Wrong> {
+        self.cells.push(date.into(), memory)
+    }
+
     /// Whether single elements may be absent.
     pub(crate) fn has_gaps(&self) -> bool {
         self.has_gaps

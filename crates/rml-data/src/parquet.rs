@@ -1,14 +1,14 @@
-//! Parquet, read with the reader of Apache Arrow: columns of truth values, integers and numbers, and lists of them. The
-//! reader builds a whole row at a time, so memory for the longest row is reserved first.
+//! Parquet, read with the reader of Apache Arrow: columns of truth values, integers, numbers and texts, lists of them,
+//! and times. The reader builds a whole row at a time, so memory for the longest row is reserved first.
 
 mod footer;
+mod kinds;
 mod lists;
 
 use std::cell::Cell;
 use std::panic::{self, AssertUnwindSafe};
 use std::sync::Once;
 
-use ::parquet::basic::{ConvertedType, LogicalType, Type as Physical};
 use ::parquet::errors::ParquetError;
 use ::parquet::file::reader::{ChunkReader, FileReader, SerializedFileReader};
 use ::parquet::file::serialized_reader::ReadOptionsBuilder;
@@ -18,16 +18,15 @@ use indexmap::IndexMap;
 use rml_base::memory::Reservation;
 
 use crate::advice;
-use crate::builder::{Builder, Reading, Scalar};
+use crate::builder::{Builder, Reading};
 use crate::columns::Columns;
 use crate::malformed::{GAP, MAX_COLUMNS, Malformed, Unusable, Wrong, too_many_columns};
 use crate::selection::{self, Selection};
+use kinds::{Element, Kind};
 
 /// The most rows of a small file; larger files may have `EXPANSION` rows per byte. Rows without a value take no bytes.
 const ALWAYS_ALLOWED: u64 = 1 << 27;
 const EXPANSION: u64 = 64;
-/// The deepest nesting of lists: the most dimensions in other formats.
-const MAX_RANK: usize = 64;
 
 /// The approximate memory of the reader for an element of a list, in bytes: its vectors have room for twice as many.
 const ELEMENT: u64 = 2 * size_of::<Field>() as u64;
@@ -35,8 +34,8 @@ const ELEMENT: u64 = 2 * size_of::<Field>() as u64;
 const AHEAD: u64 = 1 << 16;
 const ROWS_AHEAD: usize = 1024;
 
-/// A callback for an element, or for a missing one.
-type Push<'p> = &'p mut dyn FnMut(Option<Scalar>) -> Result<(), Wrong>;
+/// A callback for an element.
+type Push<'p> = &'p mut dyn FnMut(Element<'_>) -> Result<(), Wrong>;
 
 /// A callback for rows that were read, and their number.
 pub(crate) type Put<'p> = &'p mut dyn FnMut(Columns, usize) -> Result<(), Malformed>;
@@ -77,18 +76,20 @@ fn read_limited<R: ChunkReader + 'static>(
     let mut table = Table::new(selection);
     let mut projected: Vec<TypePtr> = Vec::new();
     for field in schema.get_fields() {
-        if table.columns.iter().any(|(name, _)| name == field.name()) {
+        if table.columns.iter().any(|(name, _, _)| name == field.name()) {
             return Err(Malformed::new(format!("two columns have the name `{}`", field.name())));
         }
-        let left_out = (!selection.has(field.name())).then(selection::left_out);
-        match left_out.or_else(|| refused(field, 0).map(Malformed::of_type)) {
-            None => {
-                table
-                    .columns
-                    .push((field.name().to_owned(), selection.reading(field.name(), Builder::default)));
+        let kind = match selection.has(field.name()) {
+            true => Kind::of(field, selection.texts(field.name())),
+            false => Err(selection::left_out()),
+        };
+        match kind {
+            Ok(kind) => {
+                let reading = selection.reading(field.name(), Builder::default);
+                table.columns.push((field.name().to_owned(), kind, reading));
                 projected.push(field.clone());
             }
-            Some(why) => {
+            Err(why) => {
                 table.unusable.insert(field.name().to_owned(), why.into());
             }
         }
@@ -96,7 +97,7 @@ fn read_limited<R: ChunkReader + 'static>(
     if projected.is_empty() {
         return put(table.taken()?, 0);
     }
-    let longest = lists::longest(&reader, &|name| table.columns.iter().any(|(column, _)| column == name))?;
+    let longest = lists::longest(&reader, &|name| table.columns.iter().any(|(column, _, _)| column == name))?;
     let mut row = Reservation::default();
     row.grow(longest.fields.saturating_mul(ELEMENT)).map_err(|short| {
         Malformed::short(short.diagnostic(format!("a row with a list of {} elements", longest.elements)))
@@ -143,55 +144,10 @@ fn damaged(e: ParquetError) -> Malformed {
     Malformed::new("it cannot be read as Parquet").note(e.to_string())
 }
 
-/// Why a column cannot feed inputs, if it cannot.
-fn refused(field: &Type, depth: usize) -> Option<&'static str> {
-    let info = field.get_basic_info();
-    let converted = info.converted_type();
-    if depth > MAX_RANK {
-        return Some("its lists are too deep");
-    }
-    if !field.is_group() {
-        let logical = info.logical_type_ref();
-        let is_half = logical == Some(&LogicalType::Float16);
-        // Times in nanoseconds have only a logical type.
-        let is_plain = matches!(logical, None | Some(LogicalType::Integer { .. } | LogicalType::Float16));
-        let is_plain = is_plain
-            && match field.get_physical_type() {
-                Physical::BOOLEAN | Physical::FLOAT | Physical::DOUBLE => converted == ConvertedType::NONE,
-                Physical::INT32 => matches!(
-                    converted,
-                    ConvertedType::NONE
-                        | ConvertedType::INT_8
-                        | ConvertedType::INT_16
-                        | ConvertedType::INT_32
-                        | ConvertedType::UINT_8
-                        | ConvertedType::UINT_16
-                        | ConvertedType::UINT_32
-                ),
-                Physical::INT64 => {
-                    matches!(converted, ConvertedType::NONE | ConvertedType::INT_64 | ConvertedType::UINT_64)
-                }
-                Physical::FIXED_LEN_BYTE_ARRAY => is_half && converted == ConvertedType::NONE,
-                Physical::INT96 | Physical::BYTE_ARRAY => false,
-            };
-        let why = "its elements are neither truth values nor numbers, or times or decimals";
-        return (!is_plain).then_some(why);
-    }
-    match field.get_fields() {
-        // A list is a group of a repeated group of the elements; older files omit the inner group.
-        [only] if converted == ConvertedType::LIST => match only.is_group().then(|| only.get_fields()) {
-            Some([element]) => refused(element, depth + 1),
-            Some(_) => Some("its elements are structures"),
-            None => refused(only, depth + 1),
-        },
-        _ => Some("its elements are structures"),
-    }
-}
-
 /// Rows that are being read.
 struct Table<'s> {
     selection: &'s Selection,
-    columns: Vec<(String, Reading)>,
+    columns: Vec<(String, Kind, Reading)>,
     unusable: IndexMap<String, Unusable>,
     /// The rows and elements read since rows were last taken, and the number of rows before.
     rows: usize,
@@ -208,19 +164,21 @@ impl<'s> Table<'s> {
 
     fn row(&mut self, fields: Vec<(String, Field)>) -> Result<(), Malformed> {
         let Self { selection, columns, memory, rows, elements, before, .. } = self;
-        for ((name, reading), (_, field)) in columns.iter_mut().zip(&fields) {
+        for ((name, kind, reading), (_, field)) in columns.iter_mut().zip(&fields) {
             if matches!(field, Field::Null) {
                 continue;
             }
             let read = |builder: &mut Builder, memory: &mut Reservation| {
-                let mut push = |scalar: Option<Scalar>| {
+                let mut push = |element: Element<'_>| {
                     *elements += 1;
-                    match scalar {
-                        Some(scalar) => builder.element(scalar, memory),
-                        None => builder.null(memory),
+                    match element {
+                        Element::Value(scalar) => builder.element(scalar, memory),
+                        Element::Text(text) => builder.label(text, memory),
+                        Element::Time(date) => builder.date(date, memory),
+                        Element::Null => builder.null(memory),
                     }
                 };
-                let shape = tensor(field, &mut push)?;
+                let shape = tensor(field, *kind, &mut push)?;
                 builder.end(*rows, &shape, memory)
             };
             let placed = |why: Malformed| {
@@ -238,7 +196,7 @@ impl<'s> Table<'s> {
     /// Returns the rows read so far, and starts again.
     fn taken(&mut self) -> Result<Columns, Malformed> {
         let mut columns = Columns { memory: std::mem::take(&mut self.memory), ..Columns::default() };
-        for (name, reading) in &mut self.columns {
+        for (name, _, reading) in &mut self.columns {
             columns.insert(
                 name.clone(),
                 std::mem::replace(reading, self.selection.reading(name, Builder::default)).built(self.rows),
@@ -251,12 +209,12 @@ impl<'s> Table<'s> {
     }
 }
 
-/// Reads the elements of a cell; null elements have no value. Returns its shape.
-fn tensor(field: &Field, push: Push<'_>) -> Result<Vec<usize>, Wrong> {
+/// Adds the elements of a cell, which are of this kind. Returns its shape.
+fn tensor(field: &Field, kind: Kind, push: Push<'_>) -> Result<Vec<usize>, Wrong> {
     if let Field::ListInternal(list) = field {
         let mut cell: Option<Vec<usize>> = None;
         for element in list.elements() {
-            let shape = tensor(element, push)?;
+            let shape = tensor(element, kind, push)?;
             if cell.as_ref().is_some_and(|cell| *cell != shape) {
                 return Err(Wrong::Shape("the rows of a tensor have different shapes".to_owned()));
             }
@@ -264,24 +222,7 @@ fn tensor(field: &Field, push: Push<'_>) -> Result<Vec<usize>, Wrong> {
         }
         return Ok([&[list.elements().len()], &cell.unwrap_or_default()[..]].concat());
     }
-    push(Some(match field {
-        Field::Null => return push(None).map(|()| Vec::new()),
-        Field::Bool(x) => Scalar::Bool(*x),
-        Field::Byte(x) => Scalar::Int((*x).into()),
-        Field::Short(x) => Scalar::Int((*x).into()),
-        Field::Int(x) => Scalar::Int((*x).into()),
-        Field::Long(x) => Scalar::Int(*x),
-        Field::UByte(x) => Scalar::Int((*x).into()),
-        Field::UShort(x) => Scalar::Int((*x).into()),
-        Field::UInt(x) => Scalar::Int((*x).into()),
-        Field::ULong(x) => {
-            Scalar::Int(i64::try_from(*x).map_err(|_| format!("the integer {x} is larger than 2^63 - 1"))?)
-        }
-        Field::Float16(x) => Scalar::Num(x.to_f64()),
-        Field::Float(x) => Scalar::Num((*x).into()),
-        Field::Double(x) => Scalar::Num(*x),
-        _ => return Err("it is neither a truth value nor a number".into()),
-    }))?;
+    push(kind.element(field)?)?;
     Ok(Vec::new())
 }
 
@@ -484,6 +425,49 @@ mod tests {
         // Without a fill, such a column feeds no input.
         let plain = Columns::read_selected(&[&path], &Selection::of(["x"])).unwrap();
         assert!(plain.unusable["x"].to_string().contains("`null` in a list"));
+    }
+
+    #[test]
+    fn texts_are_classes_and_times_are_dates() {
+        let schema = "message schema {
+            optional binary day (UTF8);
+            required int64 when (TIMESTAMP(NANOS,true));
+            required int64 due (TIMESTAMP_MILLIS);
+        }";
+        let days = ["tue", "mon", "tue"].map(::parquet::data_type::ByteArray::from);
+        let hour = 3_600_000_000_000;
+        let when = [0, hour, 2 * hour + 1, 25 * hour];
+        let columns = [
+            column::<ByteArrayType>(&days, &[1, 1, 0, 1], &[]),
+            column::<Int64Type>(&when, &[], &[]),
+            column::<Int64Type>(&[86_400_000, 500, 0, 0], &[], &[]),
+        ];
+        let bytes = file(schema, 2, Compression::UNCOMPRESSED, &columns);
+        let columns =
+            crate::ColumnMapping::parse(&["x=hour(when),day(due)", "t=seconds(due)", "y=day"]).unwrap();
+        let recipe = crate::Recipe { columns, ..crate::Recipe::default() };
+        let selection = recipe.selection(Selection::of(["x", "t", "y"]).with_integers(["y"])).unwrap();
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("t.parquet");
+        std::fs::write(&path, &bytes).unwrap();
+        let memory = Columns::read_selected(&[&path], &selection).unwrap();
+        let get = |name: &str| &memory.columns[name];
+        assert_eq!(get("x").elements, Elements::Int([[0, 2, 1, 1, 2, 1, 1, 1]; 2].concat()));
+        let t = [86_400.0, 0.5, 0.0, 0.0];
+        assert_eq!(get("t").elements, Elements::F64([t, t].concat()));
+        assert_eq!(memory.names("y"), Some(&["tue".to_owned(), "mon".to_owned()][..]));
+        assert_eq!(get("y").elements, Elements::Int(vec![0, 1, 0, 0, 1, 0]));
+        assert_eq!(get("y").present, Some(vec![0, 1, 3, 4, 5, 7]));
+        let disk = OnDisk::read_by(&[&path], &selection, 1).unwrap();
+        for name in ["x", "t", "y"] {
+            let elements = &get(name).elements;
+            assert_eq!(disk.elements(name, 0..elements.len()).unwrap(), *elements, "{name}");
+        }
+        // An input that is given the time itself is told how to read it.
+        let plain = Columns::read_selected(&[&path], &Selection::of(["when", "day"])).unwrap();
+        let shown = |name: &str| plain.unusable[name].refused(String::new());
+        assert!(shown("when").help.join(" ").contains("x=seconds(when)"), "{:?}", shown("when"));
+        assert!(shown("day").notes.join(" ").contains("declared as `int`"), "{:?}", shown("day"));
     }
 
     /// Damaged files cause errors or have other values, but never cause a panic.

@@ -195,6 +195,12 @@ impl Selection {
         Filling { input, has_mean }
     }
 
+    /// The texts that a column accepts.
+    #[cfg(feature = "parquet")]
+    pub(crate) fn texts(&self, column: &str) -> Texts {
+        self.taken(column).0
+    }
+
     /// The texts that a column accepts, and whether single elements may be absent.
     fn taken(&self, column: &str) -> (Texts, bool) {
         if self.mapping.reads_dates(column) {
