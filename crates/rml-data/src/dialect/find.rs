@@ -148,7 +148,7 @@ fn names(all: &[Record<'_>], rows: &[Record<'_>], given: &Dialect, known: &mut K
     if has_comments && given.comment.is_none() {
         known.assumed.push("lines that begin with `#` are comments".to_owned());
     }
-    let guess = head::guess(&rows[..], known.separator);
+    let guess = head::guess(rows, known.separator);
     if given.header.unwrap_or(guess != Head::Row) {
         known.names = Names::From(first.at);
         if given.header.is_none() && guess == Head::Numbers {

@@ -27,7 +27,7 @@ pub(super) fn guess(records: &[Record<'_>], separator: char) -> Head {
         return Head::Names;
     }
     let named = match cells.split_first() {
-        Some((first, rest)) if first.is_empty() => begins_with_index(rest, &below),
+        Some((&"", rest)) => begins_with_index(rest, &below),
         _ => count_up(&cells, &below),
     };
     if named { Head::Numbers } else { Head::Row }
