@@ -7,8 +7,8 @@ use rml_ir::{DType, InputInfo, Shape};
 
 use crate::columns::{Column, Columns, Elements, LENGTHS};
 use crate::dialect::{Known, is_table, plain};
+use crate::filling::Filling;
 use crate::malformed::Malformed;
-use crate::selection::Filling;
 
 /// The most names that a message lists if it does not list all.
 const NAMED: usize = 4;

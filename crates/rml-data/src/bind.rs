@@ -13,7 +13,7 @@ use rml_base::{Diagnostic, Diagnostics, visible_name};
 use rml_ir::{DType, Data, InputInfo, Precision, Shape, Type, Value};
 
 use crate::advice;
-use crate::builder::exact;
+use crate::builder::{exact, whole};
 use crate::classes::classes;
 use crate::columns::{ABSENT, Column, Columns, Elements, place};
 use crate::labels;
@@ -66,16 +66,6 @@ impl Converted {
     pub fn has_gaps(&self) -> bool {
         self.present.is_some()
     }
-}
-
-/// The integer that a number is exactly.
-pub(crate) fn whole(x: f64) -> Option<i64> {
-    #[allow(
-        clippy::cast_possible_truncation,
-        reason = "it is whole, and within the numbers that count exactly"
-    )]
-    let i = x as i64;
-    (x.fract() == 0.0 && x.abs() <= 9_007_199_254_740_992.0).then_some(i)
 }
 
 /// The integers that numbers are exactly; NaN is an absent one, if it is allowed.

@@ -73,6 +73,16 @@ pub(crate) fn inexact(integer: impl std::fmt::Display) -> String {
     )
 }
 
+/// The integer that a number is exactly.
+pub(crate) fn whole(x: f64) -> Option<i64> {
+    #[allow(
+        clippy::cast_possible_truncation,
+        reason = "it is whole, and within the numbers that count exactly"
+    )]
+    let i = x as i64;
+    (x.fract() == 0.0 && x.abs() <= 9_007_199_254_740_992.0).then_some(i)
+}
+
 /// The number in this precision that equals an integer, if there is one.
 #[allow(clippy::cast_possible_truncation, clippy::cast_precision_loss, reason = "compared afterwards")]
 pub(crate) fn exact(i: i64, precision: Precision) -> Option<f64> {

@@ -5,7 +5,7 @@ use rml_base::codes::run as codes;
 use rml_base::{Diagnostic, visible_name};
 use rml_ir::InputInfo;
 
-use crate::bind::whole;
+use crate::builder::whole;
 use crate::columns::{ABSENT, Elements};
 use crate::labels::{look_like_values, unknown_value};
 use crate::on_disk::Dataset;

@@ -17,11 +17,12 @@ use crate::builder::{Builder, MIXED, ONE_WAY, Reading, Scalar, number};
 use crate::columns::Columns;
 use crate::dates::{self, Aspect, Date};
 use crate::dialect::{Known, find, sample_of};
+use crate::filling::Filling;
 use crate::malformed::{self, Malformed, Wrong};
 use crate::mapping::{ColumnMapping, Field, Resolved};
 use crate::parts::{Named, counts};
 use crate::records::{Cell, Records};
-use crate::selection::{Filling, Selection};
+use crate::selection::Selection;
 use crate::text;
 
 /// The cells that make up a column: for each, its place in the header and its index in the tensor.

@@ -11,8 +11,8 @@ use crate::array;
 use crate::columns::Columns;
 use crate::formats::Format;
 use crate::malformed::Malformed;
-use crate::mapping::Piece;
 use crate::selection::Selection;
+use crate::stacked::Piece;
 use crate::{csv, dialect, json, npz};
 
 /// The name of the data of a path in messages.
@@ -68,7 +68,8 @@ pub(crate) fn mapped(
         Format::Npz | Format::Npy => false,
     };
     if !selection.mapping().is_empty() {
-        selection.mapping().apply(&mut columns, &Piece { selection, are_seconds, before })?;
+        let gaps = |input: &str| (selection.fills(input), selection.filling(input));
+        selection.mapping().apply(&mut columns, &Piece { gaps: &gaps, are_seconds, before })?;
     }
     Ok(columns)
 }

@@ -22,6 +22,7 @@ mod dated;
 mod dates;
 mod dialect;
 mod feed;
+mod filling;
 mod format;
 mod formats;
 pub mod half;

@@ -13,8 +13,7 @@ use crate::dates::Aspect;
 use crate::labels;
 use crate::malformed::Malformed;
 use crate::parts::{Named, Part, counts, parts};
-use crate::selection::Selection;
-use crate::stacked::stacked;
+use crate::stacked::{Piece, stacked};
 
 /// The columns of inputs. An input that is not named gets the columns of its own name.
 ///
@@ -323,15 +322,6 @@ fn no_column(input: &str, name: &str, names: &[&str]) -> Malformed {
             why.help(blanks.unwrap_or_else(|| "write the name of a column of the file".to_owned()))
         }
     }
-}
-
-/// What is known about a piece of a table.
-pub(crate) struct Piece<'s> {
-    pub(crate) selection: &'s Selection,
-    /// Whether the numbers of columns of dates are seconds.
-    pub(crate) are_seconds: bool,
-    /// The number of rows before it.
-    pub(crate) before: usize,
 }
 
 /// The column of an input, combined from columns of a table; `names` receives the texts of its numbers.

@@ -8,6 +8,7 @@ use rml_base::{Diagnostic, Error, suggest, visible_name};
 use crate::builder::{Builder, List, Reading};
 use crate::columns::LENGTHS;
 use crate::dialect::Dialect;
+use crate::filling::Filling;
 use crate::formats::Format;
 use crate::labels::Texts;
 use crate::malformed::Malformed;
@@ -220,14 +221,6 @@ impl Selection {
         let list = self.lists.iter().find(|(input, _)| *input == name || self.mapping.gives(name, input));
         Reading::Cells(cells().taking(texts, has_gaps).filling_up(list.map(|(_, list)| *list)))
     }
-}
-
-/// How the gaps of an input may be filled.
-#[derive(Clone, Debug)]
-pub(crate) struct Filling {
-    pub(crate) input: String,
-    /// Whether its values have a mean.
-    pub(crate) has_mean: bool,
 }
 
 /// The reason why a column that is not read is unusable.

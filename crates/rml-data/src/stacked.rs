@@ -9,8 +9,18 @@ use crate::advice;
 use crate::builder::{exact, inexact};
 use crate::columns::{Column, Elements};
 use crate::concat::joined;
+use crate::filling::Filling;
 use crate::malformed::Malformed;
-use crate::mapping::Piece;
+
+/// What is known about a piece of a table.
+pub(crate) struct Piece<'s> {
+    /// For an input, whether its gaps are filled, and how they may be.
+    pub(crate) gaps: &'s dyn Fn(&str) -> (bool, Filling),
+    /// Whether the numbers of columns of dates are seconds.
+    pub(crate) are_seconds: bool,
+    /// The number of rows before it.
+    pub(crate) before: usize,
+}
 
 /// A vector for each row of an input, from these columns. If its gaps are filled, an absent element beside others is
 /// NaN; elements that are numbers of texts (not `are_values`) have no NaN.
@@ -27,14 +37,15 @@ pub(crate) fn stacked(
             .help("name one column alone, whose rows are vectors"));
     }
     if let Some((row, name)) = gap(&columns) {
-        if !are_values || !piece.selection.fills(input) {
+        let (is_filled, filling) = (piece.gaps)(input);
+        if !are_values || !is_filled {
             let what = format!(
                 "some elements are absent here, others not: column `{}` has no value",
                 visible_name(name)
             );
             let why = Malformed::of_shape(what).in_row(piece.before + row);
             let why = why.help("write a value for each element, or leave the row out");
-            return Err(if are_values { advice::gap(why, piece.selection.filling(input)) } else { why });
+            return Err(if are_values { advice::gap(why, filling) } else { why });
         }
         fill(&mut columns)?;
     }

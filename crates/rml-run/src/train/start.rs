@@ -127,7 +127,7 @@ impl Common {
         }
     }
 
-    /// The same setup; in a new run without a wish, no batch is larger than an epoch, so that an epoch may be one batch.
+    /// The same setup. In a new run without `--batch`, no batch is larger than an epoch.
     pub(super) fn capped(&self, setup: Setup) -> Setup {
         if self.asked.is_some() || self.resumed.is_some() {
             return setup;
