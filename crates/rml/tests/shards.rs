@@ -8,6 +8,9 @@ use support::{CLASSIFIER, Interrupter, code, data, options, source, train};
 /// The classifier with random numbers, and a state that continues from window to window.
 fn rich() -> String {
     let with = CLASSIFIER
+        .replace("lstm(4, x) every end", "lstm(4, x)")
+        .replace("diff_classify(x, end, true, dlogits)", "diff_classify(x, end, true, dlogits) every end")
+        .replace("logits = classify(x, end)", "logits = classify(x, end) every end")
         .replace("logits = dense(3, h when end)", "logits = dense(3, dropout(0.2, h when end, true))")
         .replace(
             "accuracy: num [] when end)\n  logits, _ = diff",

@@ -43,7 +43,7 @@ fn violates(invariant: &str, damage: impl FnOnce(&mut Cut)) {
     pass::verify_cut(&whole, &cut).unwrap_or_else(|e| panic!("{e:?}"));
     damage(&mut cut);
     let found = pass::verify_cut(&whole, &cut).expect_err("it is damaged");
-    assert!(found.iter().all(|why| why.starts_with(invariant)), "{found:?}");
+    assert!(found[0].starts_with(invariant), "{found:?}");
 }
 
 #[test]
