@@ -7,9 +7,8 @@ use rml_ir::InputInfo;
 
 use crate::builder::whole;
 use crate::columns::{ABSENT, Elements};
-use crate::labels::{look_like_values, unknown_value};
+use crate::labels::{unclear, unknown_value};
 use crate::on_disk::Dataset;
-use crate::text;
 
 /// The classes of an input.
 #[derive(Clone, PartialEq, Debug)]
@@ -57,17 +56,6 @@ pub(crate) fn classes(
         return Err(unknown_label(&input.name, row, table.called(), &names[unknown], &classes));
     }
     Ok(Some(Classes { names: classes, numbers: Some(numbers.into_iter().flatten().collect()) }))
-}
-
-/// A value of a column that could be meant as a name or as the number of a class, although it is neither: a truth
-/// value, or a number with a point beside classes that look like numbers.
-pub(crate) fn unclear(elements: &Elements, classes: &[String]) -> Option<String> {
-    match elements {
-        Elements::Bool(v) => v.first().map(ToString::to_string),
-        Elements::F32(v) if look_like_values(classes) => v.first().map(|x| text::number(f64::from(*x), x)),
-        Elements::F64(v) if look_like_values(classes) => v.first().map(|x| text::number(*x, x)),
-        Elements::Int(_) | Elements::F32(_) | Elements::F64(_) => None,
-    }
 }
 
 /// Refuses values that could be meant as names or as the numbers of classes.

@@ -11,6 +11,7 @@ use rml_base::{Diagnostic, suggest, visible_name};
 
 use crate::columns::{Columns, Elements};
 use crate::malformed::Wrong;
+use crate::text;
 
 /// The most known classes that a message about an unknown one lists.
 const NAMED: usize = 20;
@@ -121,5 +122,16 @@ pub(crate) fn listed(classes: &[String]) -> String {
     match classes.len().saturating_sub(NAMED) {
         0 => named.join(", "),
         more => format!("{} and {more} more", named.join(", ")),
+    }
+}
+
+/// A value of a column that could be meant as a name or as the number of a class, although it is neither: a truth
+/// value, or a number with a point beside classes that look like numbers.
+pub(crate) fn unclear(elements: &Elements, classes: &[String]) -> Option<String> {
+    match elements {
+        Elements::Bool(v) => v.first().map(ToString::to_string),
+        Elements::F32(v) if look_like_values(classes) => v.first().map(|x| text::number(f64::from(*x), x)),
+        Elements::F64(v) if look_like_values(classes) => v.first().map(|x| text::number(*x, x)),
+        Elements::Int(_) | Elements::F32(_) | Elements::F64(_) => None,
     }
 }

@@ -11,11 +11,10 @@ use rml_base::{Diagnostic, Error, suggest, visible_name};
 use rml_ir::{DType, InputInfo, Precision, Shape, Type, Value};
 use serde::{Deserialize, Serialize};
 
-use crate::classes::unclear;
 use crate::columns::{Column, Columns, Elements};
 use crate::cut::Windowing;
 use crate::dialect::Dialect;
-use crate::labels::{Texts, listed, look_like_values, unknown_value};
+use crate::labels::{Texts, listed, look_like_values, unclear, unknown_value};
 use crate::mapping::ColumnMapping;
 use crate::parts;
 use crate::prepare::{Fill, Scale, Steps};

@@ -76,7 +76,8 @@ fn generate(r: &mut Lcg, corpus: &Corpus) -> FuzzInput {
     let mut model = bytes::damaged(base, r);
     if r.chance(0.2) {
         // Messages that follow each other are one message with the fields of both.
-        model.extend_from_slice(r.pick(sound()));
+        let other: &Vec<u8> = r.pick(sound());
+        model.extend_from_slice(other);
     }
     FuzzInput::bytes("onnx", model)
 }
