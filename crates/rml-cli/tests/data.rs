@@ -34,12 +34,13 @@ fn refuses(ty: &str, value: &str, flags: &str, words: &[&str]) {
 }
 
 #[test]
-fn integers_are_digits_alone_in_every_format() {
+fn integers_are_whole_numbers_in_every_format() {
     gives("int", "-0", "", "0");
     gives("int", "-9223372036854775808", "", "-9223372036854775808");
-    for number in ["1e3", "3.0", "-0.0"] {
-        refuses("int", number, "", &["data-type", "no point or exponent"]);
+    for (number, whole) in [("1e3", "1000"), ("3.0", "3"), ("-0.0", "0")] {
+        gives("int", number, "", whole);
     }
+    refuses("int", "3.5", "", &["data-type", "3.5", "no integer"]);
     refuses("int", "9223372036854775808", "", &["data-type"]);
     refuses("int", "9223372036854775809", "", &["data-type", "9223372036854775809"]);
 }

@@ -217,7 +217,7 @@ fn pages_say_what_lines_cost_and_what_adjoints_come_from() {
 fn wrong_inputs_are_explained() {
     let folder = backfill()
         .file("missing.json", r#"{"i": [1.0]}"#)
-        .file("type.json", r#"{"i": [true], "bp": [true]}"#)
+        .file("type.json", r#"{"i": ["a"], "bp": [true]}"#)
         .file("bad.json", "{\"i\": [1.0")
         .file("bad.npz", "PK\u{3}\u{4} nonsense")
         .file("bad.csv", "i,bp\n1,2,3\n");
