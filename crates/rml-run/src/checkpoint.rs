@@ -263,7 +263,7 @@ impl Checkpoint {
                     view.shape()
                 ))
             })?;
-            match shard_of(&name) {
+            match shard_of(name) {
                 Some((shard, key)) => _ = shards.entry(shard).or_default().insert(key.into(), value),
                 None => states.push((name.into(), value)),
             }

@@ -18,10 +18,10 @@ use super::place::sliding_room;
 /// To copy fewer elements is quicker than to move places.
 const SHORT: usize = 512;
 
-/// The registers that are stored so: those of which a tick reads some entries. What reads all of one takes as long as
-/// a copy, and is quicker where the values of all ticks are stored one after the other. None if the plan waits, looks
-/// ahead or finds the ends of its windows: then ticks are run that are not done. Registers that slide only at some ticks
-/// move in windows of one tick (`at_some`): in longer ones the values of ticks would not be equally far apart.
+/// The registers that are stored so: those of which a tick reads some entries. What reads all of one takes as long as a
+/// copy, and is quicker where the values of all ticks are stored one after the other. None if the plan waits, looks
+/// ahead or finds the ends of its windows: then ticks are run that are not done. Registers that slide only at some
+/// ticks move in windows of one tick (`at_some`): in longer ones the values of ticks would not be equally far apart.
 pub(super) fn of(plan: &Plan, at_some: bool) -> Vec<Slide> {
     if plan.waits || plan.ahead() > 0 || matches!(plan.ends, Ends::Found { .. }) {
         return Vec::new();

@@ -159,7 +159,7 @@ impl Run {
             .filter(|name| *name != SEED)
             .map(|name| format!("{name}={}", setting(name)))
             .collect();
-        let result = self.result().map(|row| log::metrics(row)).unwrap_or_default();
+        let result = self.result().map(log::metrics).unwrap_or_default();
         let value = |name: &String| result.iter().find(|(known, _)| known == name).map(|(_, value)| *value);
         let mut curves = vec![Vec::new(); metrics.len()];
         for row in &self.rows {
@@ -204,7 +204,7 @@ fn differing(runs: &[Run]) -> Vec<String> {
 /// The metrics of all runs: first those of other windows than the ones that were trained on.
 fn metrics(runs: &[Run]) -> Vec<String> {
     let mut names: Vec<String> = Vec::new();
-    for (name, _) in runs.iter().flat_map(|run| &run.rows).flat_map(|row| log::metrics(row)) {
+    for (name, _) in runs.iter().flat_map(|run| &run.rows).flat_map(log::metrics) {
         if !names.contains(&name) {
             names.push(name);
         }

@@ -15,7 +15,7 @@ use crate::session::Session;
 /// A node that is trained batch by batch.
 pub(super) enum Steps<'f> {
     /// Each batch is stacked windows of one run.
-    Whole(Runner<'f>),
+    Whole(Box<Runner<'f>>),
     /// Each batch is divided.
     Shards(Box<Shards<'f>>),
 }
@@ -41,7 +41,7 @@ impl<'f> Steps<'f> {
         if let Some(checkpoint) = resumed {
             runner.restore(checkpoint, Policy::Exact)?;
         }
-        Ok(Self::Whole(runner))
+        Ok(Self::Whole(Box::new(runner)))
     }
 
     /// The session that shows what is learned.
