@@ -1,10 +1,10 @@
 //! The contract of engines, which run a program cycle by cycle or window by window.
 //!
-//! - [`Engine`] opens a flat program for a [`Use`], or [declines](Declined) it with a reason and a place in the source.
-//!   [`FirstOf`] asks several engines.
-//! - [`Run`] is a running program. It is fed one cycle at a time or a [`Block`] of columns, and returns [`Outputs`] in
-//!   the order of cycles, as soon as they are known. [`States`] pass from run to run as handles, without a copy to the
-//!   host.
+//! - [`ProgramEngine`] opens a flat program for a [`Use`], or [declines](Declined) it with a reason and a place in the
+//!   source. [`FirstOf`] asks several engines.
+//! - [`Run`] is a running program. It is fed one cycle at a time or a [`Block`] of columns, and returns
+//!   [`KnownOutputs`] in the order of cycles, as soon as they are known. [`States`] pass from run to run as handles,
+//!   without a copy to the host.
 //! - [`Exact`] makes a run out of a [`Fast`] engine. A fast engine is simpler: it computes blocks, and can only
 //!   *suspect* an error in them. A reference engine runs the suspect cycles again, from the states before them, and
 //!   finds the exact error.
@@ -18,8 +18,8 @@
 //! This engine runs programs of one equation, `o = x + y`, and adds the inputs of a whole block at once. It shows the
 //! duties of an engine that runs plans of windows:
 //!
-//! 1. In [`Engine::open`], decline programs that the engine does not run. A decline has a kind, which tables can count,
-//!    a text for people, and a place.
+//! 1. In [`ProgramEngine::open`], decline programs that the engine does not run. A decline has a kind, which tables can
+//!    count, a text for people, and a place.
 //! 2. In [`Fast::run`], compute the whole block from contiguous columns, not cycle by cycle.
 //! 3. Suspect any error that the engine cannot rule out: here, an input that is absent in some cycle, and integers that
 //!    do not fit. The engine need not find the cycle.

@@ -2,9 +2,9 @@
 //! a file.
 //!
 //! [`contents`] reads only regular files, up to a maximum size; [`write_output`] keeps the old content of a file until
-//! the new content is safe on the disk; [`Kept`] is a folder of cache files; [`Scratch`] is a temporary file for data
-//! that does not fit in memory; [`Unpacked`] is data that is read once and may be compressed. [`memory`] determines the
-//! memory that the process may use.
+//! the new content is safe on the disk; [`FileCache`] is a folder of cache files; [`Scratch`] is a temporary file for
+//! data that does not fit in memory; [`Unpacked`] is data that is read once and may be compressed. [`memory`]
+//! determines the memory that the process may use.
 
 pub mod contents;
 mod distinct;

@@ -9,7 +9,7 @@
 //! A guard that depends on data is no branch: a value is computed at all ticks of its positions, and the guard selects
 //! among the results. Where an operator may have no result, it gets zeros at the ticks that are not selected.
 //!
-//! [`model()`] gives such a routine [with names](rml_backend::routine::Model) for what goes in and comes out, for
+//! [`model()`] gives such a routine [with names](rml_backend::routine::WindowModel) for what goes in and comes out, for
 //! formats that other tools read.
 //!
 //! Nothing here knows a library, or which backend it is.

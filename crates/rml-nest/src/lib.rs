@@ -1,10 +1,11 @@
 //! Loop nests: the form below the plan. It says what each stage of a tick does to elements.
 //!
 //! A plan says which value is computed at which tick. Here a value is a [slot](SlotData) of elements, row-major, and a
-//! [stage](Stage) that fills it is a [nest](Nest) or a [call](Call). A nest has dimensions and a body. The body loads
-//! elements by [accesses](Access) with strides, applies operators of scalars, folds dimensions and stores results. So a
-//! transpose, a slice, a broadcast or most reshapes are accesses of whoever reads them, and no element moves. A call is
-//! an operator with an order or an algorithm of its own: a product, a convolution, a sort, a random draw.
+//! [stage](NestStage) that fills it is a [nest](Nest) or a [call](Call). A nest has dimensions and a body. The body
+//! loads elements by [accesses](Access) with strides, applies operators of scalars, folds dimensions and stores
+//! results. So a transpose, a slice, a broadcast or most reshapes are accesses of whoever reads them, and no element
+//! moves. A call is an operator with an order or an algorithm of its own: a product, a convolution, a sort, a random
+//! draw.
 //!
 //! ```text
 //! nest for i0<4, i1<64 at behind first {
@@ -23,9 +24,9 @@
 //! that applies, at this position and under its conditions, says where the elements are. The initial value of a delay,
 //! a branch, a delay that restarts, and a register that is not set yet are all variants.
 //!
-//! [Nodes](Node) are the regions of the plan: stages over all ticks, or tick by tick, forward or backward. A sum over
-//! ticks is a loop whose accumulator adds one term at each tick. Ends, waiting, ticks ahead and registers are those of
-//! [`rml_plan`].
+//! [NestNodes](NestNode) are the regions of the plan: stages over all ticks, or tick by tick, forward or backward. A
+//! sum over ticks is a loop whose accumulator adds one term at each tick. Ends, waiting, ticks ahead and registers are
+//! those of [`rml_plan`].
 //!
 //! [`lower`] translates a plan to nests, one for each part, and [`fuse`] merges them. [`evaluate`] runs them element by
 //! element, and [`check`] compares symbolically what two programs compute.

@@ -1,8 +1,8 @@
 //! Windows of plans as ONNX models.
 //!
-//! [`export`] writes a [`Model`] as the bytes of a `ModelProto`: calls of functions follow one another, and a loop is a
-//! `Loop` over slices of its tensors. Operators are those of opset 18. Inputs and outputs have the names of the ports;
-//! states are inputs with a default value, and outputs.
+//! [`export`] writes a [`WindowModel`] as the bytes of a `WindowModelProto`: calls of functions follow one another, and
+//! a loop is a `Loop` over slices of its tensors. Operators are those of opset 18. Inputs and outputs have the names of
+//! the ports; states are inputs with a default value, and outputs.
 //!
 //! Every operator has an entry in `operators`; the match is exhaustive, so a new operator does not compile without an
 //! entry.

@@ -2,8 +2,8 @@
 //! arrows; two pure functions draw it ([`Chronogram::to_text`], [`Chronogram::to_svg`]), and one makes a page of it
 //! ([`Chronogram::to_html`]).
 //!
-//! [`curves`] draws numbers over steps, such as the losses of a training; a [`Report`] is the page of a whole training,
-//! a [`Comparison`] that of several ones.
+//! [`curves`] draws numbers over steps, such as the losses of a training; a [`TrainingReport`] is the page of a whole
+//! training, a [`Comparison`] that of several ones.
 //!
 //! [`shown`] chooses and names the rows of a program, [`dependences`] finds the arrows. Nothing here runs a program:
 //! the caller supplies the cells.

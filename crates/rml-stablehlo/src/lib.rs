@@ -1,9 +1,9 @@
 //! Writes tensor functions as text of StableHLO.
 //!
-//! [`lower()`] writes one module with the function `main`. Its parameters are the [`Lowered::args`]. Its results are
-//! the computed values with elements ([`Output::Computed`]), followed by a truth value for a suspected error, if an
-//! operator may fail. Values without elements are never parameters or results: they are constants in the module, and
-//! host values outside.
+//! [`lower()`] writes one module with the function `main`. Its parameters are the [`FunctionModule::args`]. Its results
+//! are the computed values with elements ([`FunctionResult::Computed`]), followed by a truth value for a suspected
+//! error, if an operator may fail. Values without elements are never parameters or results: they are constants in the
+//! module, and host values outside.
 //!
 //! [`lower_routine`] writes a whole routine as one module, and [`export()`] one with names, for other tools.
 //!

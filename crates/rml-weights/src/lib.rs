@@ -3,7 +3,7 @@
 //! A mapping is parsed once (`mapping`), applied to the parameters of a program (`expand`), given shapes (`shapes`),
 //! and turned into a table with the tensor element for each element of a parameter (`cells`). [`import`] reads this
 //! table in one direction, [`export`] in the other. This crate does not compile programs: their parameters are given as
-//! [`Wanted`].
+//! [`WantedParameter`].
 
 mod apply;
 mod cells;

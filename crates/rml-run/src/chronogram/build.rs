@@ -28,7 +28,7 @@ pub struct DrawnRun {
 /// [`run`](crate::run()) does, and makes a chronogram of it.
 ///
 /// # Errors
-/// Inputs that do not fit the program. Errors during the run are in [`Drawn::error`].
+/// Inputs that do not fit the program. Errors during the run are in [`DrawnRun::error`].
 pub fn draw(
     program: &Program,
     inputs: &Columns,

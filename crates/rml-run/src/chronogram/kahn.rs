@@ -17,7 +17,7 @@ use crate::trace::{self, RunOptions};
 
 /// Runs a program, compiled with [`Options::all_vars`](rml_driver::Options), in the Kahn semantics of the paper's
 /// appendix, and makes a table of it: for each variable the sequence that it reaches. Absent cells of inputs are left
-/// out of their sequences; a sequence that continues without further inputs ends with `..`. [`Drawn::warnings`]
+/// out of their sequences; a sequence that continues without further inputs ends with `..`. [`DrawnRun::warnings`]
 /// explains each deadlock by the chain of waits.
 ///
 /// # Errors

@@ -20,7 +20,7 @@ const CELL: u64 = 160;
 /// paper's figures.
 ///
 /// # Errors
-/// Inputs that do not fit the program. An error during a run ends the table, and is in [`Drawn::error`].
+/// Inputs that do not fit the program. An error during a run ends the table, and is in [`DrawnRun::error`].
 pub fn stages(
     program: &Program,
     inputs: &Columns,

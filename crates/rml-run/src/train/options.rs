@@ -20,8 +20,8 @@ use crate::engines::Engine;
 use crate::infer::InferOptions;
 
 /// How many windows are kept for testing, and which: drawn by the seed, or the last ones, as for a time series. For
-/// data with [groups](rml_data::Cut::group), a drawn share or count is one of groups, and the last windows are those of
-/// each group.
+/// data with [groups](rml_data::Windowing::group), a drawn share or count is one of groups, and the last windows are
+/// those of each group.
 ///
 /// The text form, as in options of the command: `0.2`, `297`, `last:0.2`, `last:297`.
 ///
@@ -320,8 +320,8 @@ pub struct TrainOptions {
     pub test: Option<TestSplit>,
     /// The windows that epochs are compared by. A resumed run that kept windows for this purpose keeps them.
     pub validate: Option<Validate>,
-    /// Whether the windows are shuffled in each epoch. By default they are, unless they were [cut](rml_data::Cut) from
-    /// a long table and states continue from one to the next; a resumed run continues as before.
+    /// Whether the windows are shuffled in each epoch. By default they are, unless they were [cut](rml_data::Windowing)
+    /// from a long table and states continue from one to the next; a resumed run continues as before.
     pub shuffle: Option<bool>,
     /// How `num` is computed.
     pub precision: Precision,

@@ -1,7 +1,7 @@
 //! Conformance vectors: the JSON files described in `tests/conformance/README.md`.
 //!
-//! [`Vector::parse`] reads a vector, [`check`] runs it on both engines and lists every cell that is not as expected,
-//! and [`check_file`] does both for a file. This module prints nothing.
+//! [`ConformanceVector::parse`] reads a vector, [`check`] runs it on both engines and lists every cell that is not as
+//! expected, and [`check_file`] does both for a file. This module prints nothing.
 
 mod compare;
 mod engines;

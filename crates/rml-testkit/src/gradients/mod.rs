@@ -1,7 +1,7 @@
 //! Gradients against finite differences, in double precision.
 //!
-//! [`Program`] is a random program with one output, `loss`; [`outcome`] compares its gradient, along random directions
-//! in the space of all inputs and parameters, with central differences.
+//! [`LossProgram`] is a random program with one output, `loss`; [`outcome`] compares its gradient, along random
+//! directions in the space of all inputs and parameters, with central differences.
 
 mod differences;
 mod program;
