@@ -18,7 +18,7 @@ use crate::on_disk::{Dataset, OnDisk};
 /// # fn main() -> Result<(), rml_base::Error> {
 /// # use rml_data as rml;
 /// let table = rml::Columns::parse(b"id,x\n7,1\n7,2\n8,3\n", rml::Format::Csv, "table.csv")?;
-/// let cut = rml::Cut { group: Some("id".into()), ..rml::Cut::default() };
+/// let cut = rml::Windowing { group: Some("id".into()), ..rml::Windowing::default() };
 /// assert_eq!(rml::Arranged::new(&table, &cut)?.windows(), Some(2));
 /// # Ok(()) }
 /// ```

@@ -18,7 +18,7 @@ use crate::dates;
 /// # fn main() -> Result<(), rml_base::Error> {
 /// # use rml_data as rml;
 /// let table = rml::Columns::parse(b"x\n1\n2\n3\n4\n5\n", rml::Format::Csv, "table.csv")?;
-/// let cut = rml::Cut { window: Some(3), stride: Some(1), ..rml::Cut::default() };
+/// let cut = rml::Windowing { window: Some(3), stride: Some(1), ..rml::Windowing::default() };
 /// let data = rml::Arranged::new(&table, &cut)?;
 /// assert_eq!(data.windows(), Some(3));
 /// # Ok(()) }
@@ -53,7 +53,7 @@ pub struct Windowing {
 ///
 /// ```
 /// # use rml_data as rml;
-/// let cut = rml::Cut { window: Some(4), stride: Some(1), ..rml::Cut::default() };
+/// let cut = rml::Windowing { window: Some(4), stride: Some(1), ..rml::Windowing::default() };
 /// assert_eq!(cut.rest(), rml::Rest::Drop);
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]

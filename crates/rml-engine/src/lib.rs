@@ -32,7 +32,7 @@
 //!
 //! use rml_base::Diagnostic;
 //! use rml_engine::{
-//!     Block, Column, Declined, Engine, Exact, Fast, Feeding, Inputs, Outputs, Present, Reason, Run, States, Usage, Use, Verdict,
+//!     Block, BlockColumn, Declined, ProgramEngine, Exact, Fast, Feeding, Inputs, KnownOutputs, Present, Reason, Run, States, Usage, Use, BlockResult,
 //! };
 //! use rml_ir::flat::{Drawn, Rhs, Var};
 //! use rml_ir::op::{Binary, Op, eval};
@@ -40,10 +40,10 @@
 //!
 //! #[derive(Debug)]
 //! struct Adder {
-//!     reference: Arc<dyn Engine>,
+//!     reference: Arc<dyn ProgramEngine>,
 //! }
 //!
-//! impl Engine for Adder {
+//! impl ProgramEngine for Adder {
 //!     fn name(&self) -> &str {
 //!         "adder"
 //!     }
@@ -71,21 +71,21 @@
 //! }
 //!
 //! impl Fast for Sum {
-//!     fn run(&mut self, first: u64, inputs: Inputs<'_>) -> Result<Verdict, Diagnostic> {
-//!         let Inputs::Block(block) = inputs else { return Ok(Verdict::SUSPECT) };
+//!     fn run(&mut self, first: u64, inputs: Inputs<'_>) -> Result<BlockResult, Diagnostic> {
+//!         let Inputs::Block(block) = inputs else { return Ok(BlockResult::SUSPECT) };
 //!         self.blocks += 1;
 //!         let columns = block.columns();
 //!         if columns.iter().any(|column| *column.present() != Present::Always) {
-//!             return Ok(Verdict::SUSPECT);
+//!             return Ok(BlockResult::SUSPECT);
 //!         }
-//!         let values = columns.iter().flat_map(Column::values).map(|held| held.to_host());
+//!         let values = columns.iter().flat_map(BlockColumn::values).map(|held| held.to_host());
 //!         let values = values.collect::<Result<Vec<Value>, _>>()?;
 //!         Ok(match eval(&Op::Binary(Binary::Add), &values.iter().collect::<Vec<_>>(), self.precision) {
 //!             Ok(sum) => {
-//!                 let sum = Column::new(Present::Always, sum);
-//!                 Verdict::Done(Outputs::Block { first, block: Block::new(block.cycles(), vec![sum]) })
+//!                 let sum = BlockColumn::new(Present::Always, sum);
+//!                 BlockResult::Done(KnownOutputs::Block { first, block: Block::new(block.cycles(), vec![sum]) })
 //!             }
-//!             Err(_) => Verdict::SUSPECT,
+//!             Err(_) => BlockResult::SUSPECT,
 //!         })
 //!     }
 //!
@@ -112,7 +112,7 @@
 //! let adder = Adder { reference: Arc::new(rml_sim::SimulatorEngine::new()) };
 //! let mut run = adder.open(&program, &Use::new(Feeding::Windows { cycles: None })).unwrap();
 //! let ints = |elements: Vec<i64>| {
-//!     Column::new(Present::Always, Value::new(Shape::new(&[elements.len()]), Data::Int(elements)))
+//!     BlockColumn::new(Present::Always, Value::new(Shape::new(&[elements.len()]), Data::Int(elements)))
 //! };
 //!
 //! // One addition for three cycles.

@@ -19,11 +19,11 @@ use crate::memory::{Footprint, TooLong};
 ///
 /// ```
 /// use std::sync::Arc;
-/// use rml_executor::{Executor, Reference, Wish};
+/// use rml_executor::{Executor, Reference, PrepareOptions};
 /// use rml_ir::Data;
 /// let text = "plan \"sum\" f32\nin x: num []\nover x: num [] = in x\nover y: num [] = add(x, 1.0)\nout y: num [] = y";
 /// let plan = Arc::new(rml_plan::parse(text)?);
-/// let mut run = Reference.prepare(&plan, &Wish::default()).expect("it runs every plan").start(None).expect("memory");
+/// let mut run = Reference.prepare(&plan, &PrepareOptions::default()).expect("it runs every plan").start(None).expect("memory");
 /// run.set_rows(0, 2, &|_| true, &Data::F32(vec![1.0, 2.5]), 0);
 /// assert_eq!(run.window(2).expect("it has a result"), 2);
 /// let mut y = Data::Bool(Vec::new());

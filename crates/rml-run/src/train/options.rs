@@ -156,9 +156,9 @@ pub enum Evaluate {
 /// The direction in which a metric is better.
 ///
 /// ```
-/// use rml::Direction;
+/// use rml::BestBy;
 ///
-/// assert_eq!(Direction::Max.to_string(), "max");
+/// assert_eq!(BestBy::Max.to_string(), "max");
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum BestBy {
@@ -197,9 +197,9 @@ impl fmt::Display for BestBy {
 /// #   node infer(x: num [], y: num []) -> (loss)  o = line(x);  loss = (o - y) * (o - y);";
 /// # let source = rml::Source::text("line.rml", text);
 /// # let data = rml::Columns::parse(b"x,y\n1,2\n2,4\n3,6\n4,8\n", rml::Format::Csv, "data.csv")?;
-/// use rml::{Criterion, Direction, TrainOptions};
+/// use rml::{Criterion, BestBy, TrainOptions};
 ///
-/// let criterion = Criterion { metric: "train.loss".to_owned(), direction: Some(Direction::Min) };
+/// let criterion = Criterion { metric: "train.loss".to_owned(), direction: Some(BestBy::Min) };
 /// let options = TrainOptions { criterion: Some(criterion), patience: Some(3), ..TrainOptions::default() };
 /// let report = rml::train(&source, &data, &options, &mut ())?;
 /// assert_eq!(report.best.map(|best| best.metric), Some("train.loss".to_owned()));

@@ -24,15 +24,15 @@ use crate::checkpoint::Setup;
 /// #     o, _ = diff_line(x, true, 0.05 * (y - o));  loss = (o - y) * (o - y);";
 /// # let source = rml::Source::text("line.rml", text);
 /// # let data = rml::Columns::parse(b"x,y\n1,2\n2,4\n3,6\n4,8\n", rml::Format::Csv, "data.csv")?;
-/// use rml::{Observer, TrainInfo, Updates};
+/// use rml::{Observer, TrainInfo, UpdateCounts};
 ///
-/// struct Seen(Updates);
+/// struct Seen(UpdateCounts);
 /// impl Observer for Seen {
 ///     fn start(&mut self, info: &TrainInfo) {
 ///         self.0 = info.updates;
 ///     }
 /// }
-/// let mut seen = Seen(Updates::default());
+/// let mut seen = Seen(UpdateCounts::default());
 /// rml::train(&source, &data, &rml::TrainOptions::default(), &mut seen)?;
 /// assert_eq!((seen.0.cycle, seen.0.window, seen.0.never), (1, 0, 0));
 /// # Ok(()) }
