@@ -29,7 +29,7 @@ const SUFFIX: &str = ".kept";
 ///
 /// ```
 /// # let folder = tempfile::tempdir().unwrap();
-/// let kept = rml_files::Kept::new(folder.path(), 100);
+/// let kept = rml_files::FileCache::new(folder.path(), 100);
 /// kept.put(b"the question", b"the answer")?;
 /// assert_eq!(kept.get(b"the question").as_deref(), Some(&b"the answer"[..]));
 /// assert_eq!(kept.get(b"another question"), None);
