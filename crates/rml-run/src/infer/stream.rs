@@ -37,7 +37,7 @@ use crate::session::Session;
 /// let options = InferOptions { node: "sum".to_owned(), ..InferOptions::default() };
 /// let mut stream = Stream::new(&source, &options)?;
 /// assert_eq!(stream.line(r#"{"x": 1.0}"#)?, [r#"{"cycle": 0, "y": 1.0}"#]);
-/// assert!(stream.line(r#"{"x": true}"#).is_err());
+/// assert!(stream.line(r#"{"x": "a"}"#).is_err());
 /// assert_eq!(stream.line(r#"{"x": 2.0}"#)?, [r#"{"cycle": 1, "y": 3.0}"#]);
 /// # Ok(()) }
 /// ```
