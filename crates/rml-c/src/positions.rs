@@ -77,7 +77,7 @@ impl Scope<'_> {
         }
     }
 
-    /// Whether all that a stage does is to move what is in a ring.
+    /// Whether a stage only moves the entries of a ring, so that no code is needed for it.
     pub(crate) fn is_moved(&self, stage: &NestStage) -> bool {
         self.rings.iter().flatten().any(|ring| ring.slide.is_moved(stage))
     }

@@ -3,7 +3,7 @@
 //! The value of such a register is one array with room for it and for what is new in a call, and the position of its
 //! first element. Only what is new is stored; elements wrap around at the end of the array. The values before and after
 //! each tick of a call overlap in it, and none of their elements is overwritten before the call is done, which moves
-//! the position. So a call that fails has changed nothing.
+//! the position. So a failed call changes nothing.
 
 use rml_base::IndexVec;
 use rml_nest::{NestProgram, Slide, Slot};
@@ -31,7 +31,7 @@ impl Ring {
     }
 }
 
-/// The registers that are rings: all that slide, unless a ring takes more memory than copies of the value.
+/// The registers that are stored as rings: each sliding register, unless its ring needs more memory than copies.
 pub(crate) fn rings(
     program: &NestProgram,
     plan: &Plan,

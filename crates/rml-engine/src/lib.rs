@@ -32,7 +32,8 @@
 //!
 //! use rml_base::Diagnostic;
 //! use rml_engine::{
-//!     Block, BlockColumn, Declined, ProgramEngine, Exact, Fast, Feeding, Inputs, KnownOutputs, Present, Reason, Run, States, Usage, Use, BlockResult,
+//!     Block, BlockColumn, BlockResult, Declined, Exact, Fast, Feeding, Inputs, KnownOutputs, Present, ProgramEngine,
+//!     Reason, Run, States, Usage, Use,
 //! };
 //! use rml_ir::flat::{Drawn, Rhs, Var};
 //! use rml_ir::op::{Binary, Op, eval};

@@ -101,7 +101,7 @@ impl Slide {
         if self.newest_first { 0..self.fresh } else { self.len - self.fresh..self.len }
     }
 
-    /// Whether all that a stage does is to move what is already there.
+    /// Whether a stage only moves entries that are stored already.
     pub fn is_moved(&self, stage: &NestStage) -> bool {
         let Work::Nest(nest) = &stage.work else { return false };
         let ([Def::Load(_)], [(to, _)]) = (nest.body.as_slice(), &nest.stores[..]) else { return false };

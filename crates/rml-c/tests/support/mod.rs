@@ -86,7 +86,7 @@ pub(crate) fn compare_in(
     (cycles, most): (usize, usize),
     close: Close,
 ) -> Result<usize, String> {
-    // A call that contains no end of a window is an error, so a call gets room for one more cycle.
+    // A call without the end of a window is an error, so the buffer of a call has room for one more cycle.
     let most = most + usize::from(plan.ends != Ends::Nothing);
     let options = Options { name: "p".to_owned(), cycles: most, math: Math::Own, note: "A test.".to_owned() };
     let exported = export(plan, &|_| None, &options).map_err(|why| format!("{why:?}"))?;

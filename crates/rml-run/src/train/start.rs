@@ -209,10 +209,10 @@ impl Common {
     }
 }
 
-/// A step has a shard at least.
+/// Checks that a step has at least one shard.
 fn check_shards(shards: usize) -> Result<(), Diagnostic> {
     match shards {
-        0 => Err(Diagnostic::error(codes::BAD_OPTION, "a step is to have at least one shard")
+        0 => Err(Diagnostic::error(codes::BAD_OPTION, "a step needs at least one shard")
             .note("the number of shards is 0")
             .help("leave `--shards` out, or say how many parts a batch has: `--shards 4`")),
         _ => Ok(()),
