@@ -118,9 +118,9 @@ def said(results):
     total = sum(by.values(), collections.Counter())
     wrong = total["wrong"] + total["failed"]
     lines = [
-        f"{total['pass']} of the {len(results)} cases pass, and {wrong or 'none'} fails. {total['types']} have texts, "
-        "sequences, complex numbers or tensors without elements, which the language or its data do not have; "
-        f"{total['refused']} are refused.",
+        f"{total['pass']} of the {len(results)} cases pass, and {wrong or 'none'} fails. {total['types']} cases use "
+        "texts, sequences, complex numbers or tensors without elements, which the language or its data formats do not "
+        f"support; {total['refused']} are refused.",
         "| operator | pass | refused | other values |",
     ]
     for op, count in sorted(by.items()):

@@ -87,7 +87,7 @@ pub enum StateOption {
 
 /// What an import makes.
 #[derive(Clone, Debug)]
-pub struct ImportedModel {
+pub struct ModelProgram {
     /// The program.
     pub program: String,
     /// The mapping from its parameters to the names of the model.
@@ -118,11 +118,11 @@ pub fn import(
     origin: &str,
     external: &External<'_>,
     options: &Options,
-) -> Result<ImportedModel, Error> {
+) -> Result<ModelProgram, Error> {
     made(Bytes::from(bytes), origin, external, options).map_err(|refusal| refusal.diagnostic(origin).into())
 }
 
-fn made(bytes: Bytes, origin: &str, external: &External<'_>, options: &Options) -> Res<ImportedModel> {
+fn made(bytes: Bytes, origin: &str, external: &External<'_>, options: &Options) -> Res<ModelProgram> {
     let outside = |name: &str, offset: u64, length: Option<u64>| {
         external(name, offset, length).map_err(|d| Refusal::malformed(d.message.clone()))
     };
@@ -139,7 +139,7 @@ fn made(bytes: Bytes, origin: &str, external: &External<'_>, options: &Options) 
         let name = |var: &program::Var| root.map_or_else(String::new, |names| names[var.0].clone());
         list.iter().map(|(name_, var)| (name(var), name_.clone())).collect()
     };
-    Ok(ImportedModel {
+    Ok(ModelProgram {
         mapping: Mapping::text("map.toml", mapping_text.clone()),
         tensors: mapping::tensors(&built, &names, origin),
         inputs: word(&built.inputs),

@@ -3,7 +3,7 @@
 //! ([`Chronogram::to_html`]).
 //!
 //! [`curves`] draws numbers over steps, such as the losses of a training; a [`TrainingReport`] is the page of a whole
-//! training, a [`Comparison`] that of several ones.
+//! training, a [`RunComparison`] that of several ones.
 //!
 //! [`shown`] chooses and names the rows of a program, [`dependences`] finds the arrows. Nothing here runs a program:
 //! the caller supplies the cells.
@@ -29,7 +29,7 @@ pub use network::{Network, NetworkBox, Role, network};
 pub use page::{
     LineCost, LineOrigin, Page, PageRow, PlanPart, PlanPicture, PlanRegion, PlanWay, Side, WindowEnds,
 };
-pub use report::runs::{ComparedMetric, ComparedRun, Comparison};
+pub use report::runs::{ComparedMetric, ComparedRun, RunComparison};
 pub use report::{
     ConfusionMatrix, Curves, Mark, Samples, Series, ShownWindow, TimedLine, Trained, TrainingReport, norm,
 };

@@ -64,11 +64,10 @@ fn axes(call: &Call<'_>, x: &Val, old: bool) -> Res<Vec<Axis>> {
         None => call.known_nums(if old { 1 } else { 2 }, "scales")?.filter(|s| !s.is_empty()),
     };
     let sizes = if old { None } else { call.known_ints(3, "sizes")?.filter(|s| !s.is_empty()) };
-    let roi = if old {
-        None
-    } else {
-        call.known_nums(1, "roi").ok().flatten().filter(|r| r.len() == 2 * chosen.len())
-    };
+    // Other modes do not read it.
+    let crops = !old && call.text("coordinate_transformation_mode", "") == "tf_crop_and_resize";
+    let roi = if crops { call.known_nums(1, "roi")? } else { None };
+    let roi = roi.filter(|r| r.len() == 2 * chosen.len());
     let mut axes: Vec<Axis> =
         dims.iter().map(|d| Axis { length: *d, result: *d, scale: 1.0, roi: (0.0, 1.0) }).collect();
     let bad = || Refusal::malformed("its sizes are not one for each axis");
@@ -92,8 +91,7 @@ fn axes(call: &Call<'_>, x: &Val, old: bool) -> Res<Vec<Axis>> {
             (None, Some(scales)) => {
                 how.scale = *scales.get(k).ok_or_else(bad)?;
                 let stretch = roi.as_ref().map_or(1.0, |r| r[k + chosen.len()] - r[k]);
-                let crops = call.text("coordinate_transformation_mode", "") == "tf_crop_and_resize";
-                how.result = (length as f64 * how.scale * if crops { stretch } else { 1.0 }).floor() as usize;
+                how.result = (length as f64 * how.scale * stretch).floor() as usize;
             }
             (None, None) => return Err(Refusal::malformed("it has neither sizes nor scales")),
         }

@@ -1,11 +1,11 @@
 //! Repeated blocks.
 
 use rml::{ExportOptions, Source};
-use rml_import::{ImportedModel, Options};
+use rml_import::{ModelProgram, Options};
 
 use super::support::{Attr, Net, Running, close, nums, ramp};
 
-fn residual() -> ImportedModel {
+fn residual() -> ModelProgram {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/data/residual.onnx");
     let bytes = std::fs::read(path).expect("an example");
     let options = Options { dims: [("batch".to_owned(), 1)].into_iter().collect(), ..Options::default() };

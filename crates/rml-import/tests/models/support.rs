@@ -8,7 +8,7 @@ use rml_import::proto::{
     AttributeProto, DimensionProto, GraphProto, ModelProto, NodeProto, OperatorSetIdProto, TensorProto,
     TensorShapeProto, TensorTypeProto, TypeProto, ValueInfoProto,
 };
-use rml_import::{ImportedModel, Options};
+use rml_import::{ModelProgram, Options};
 
 /// A model while it is built.
 #[derive(Clone, Default)]
@@ -104,13 +104,13 @@ impl Net {
         model.encode_to_vec()
     }
 
-    pub(crate) fn import(&self, options: &Options) -> Result<ImportedModel, Error> {
+    pub(crate) fn import(&self, options: &Options) -> Result<ModelProgram, Error> {
         import(self.bytes(), options)
     }
 
     /// The program of the model.
     #[track_caller]
-    pub(crate) fn program(&self) -> ImportedModel {
+    pub(crate) fn program(&self) -> ModelProgram {
         self.import(&Options::default()).unwrap_or_else(|e| panic!("{e}"))
     }
 
@@ -128,7 +128,7 @@ impl Net {
 }
 
 /// Imports a model that has no other files.
-pub(crate) fn import(bytes: Vec<u8>, options: &Options) -> Result<ImportedModel, Error> {
+pub(crate) fn import(bytes: Vec<u8>, options: &Options) -> Result<ModelProgram, Error> {
     rml_import::import(bytes, "net.onnx", &|_, _, _| panic!("no other file"), options)
 }
 
@@ -140,7 +140,7 @@ pub(crate) struct Running {
 
 impl Running {
     #[track_caller]
-    pub(crate) fn of(model: &ImportedModel) -> Self {
+    pub(crate) fn of(model: &ModelProgram) -> Self {
         let source = Source::text("model.rml", model.program.as_str());
         let options = rml::Options { node: Some("main".into()), ..rml::Options::default() };
         let imported = rml::import_params(&source, &options, &model.tensors, &model.mapping);

@@ -13,7 +13,7 @@ use crate::histogram::number;
 
 /// What the page shows.
 #[derive(Clone, Debug, Default)]
-pub struct Comparison {
+pub struct RunComparison {
     /// The heading.
     pub title: String,
     /// What the runs are, in a sentence.
@@ -68,7 +68,7 @@ const POINTS: usize = 200_000;
 /// The fewest points of a curve that is too long.
 const FEWEST: usize = 50;
 
-impl Comparison {
+impl RunComparison {
     /// The page in HTML.
     pub fn to_html(&self) -> String {
         let sections = [("curves", "Learning curves", self.curves()), ("runs", "Runs", self.table())];
@@ -255,15 +255,15 @@ mod tests {
         }
     }
 
-    fn comparison() -> Comparison {
-        Comparison {
+    fn comparison() -> RunComparison {
+        RunComparison {
             title: "Runs of <d>".to_owned(),
             outcome: "2 runs".to_owned(),
             steps: "epoch".to_owned(),
             settings: vec!["rate".to_owned()],
             metrics: vec![ComparedMetric { title: "test loss".to_owned(), is_high: Some(false) }],
             runs: vec![run("a", "0.1", [3.0, f64::NAN]), run("b</script>", "0.2", [2.0, 1.0])],
-            ..Comparison::default()
+            ..RunComparison::default()
         }
     }
 

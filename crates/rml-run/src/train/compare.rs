@@ -6,7 +6,7 @@ use indexmap::IndexMap;
 use rml_base::codes::run as codes;
 use rml_base::{Diagnostic, Error};
 use rml_files::contents;
-use rml_pictures::{ComparedMetric, ComparedRun, Comparison};
+use rml_pictures::{ComparedMetric, ComparedRun, RunComparison};
 use serde_json::Value;
 
 use super::log::{self, Row};
@@ -92,7 +92,7 @@ pub fn runs_page(folder: &Path, page: &RunsPage) -> Result<String, Error> {
         title: title(name),
         is_high: BestBy::usual(name).map(|direction| direction == BestBy::Max),
     };
-    let comparison = Comparison {
+    let comparison = RunComparison {
         title: page.title.clone().unwrap_or_else(|| format!("Runs in {}", folder.display())),
         outcome: outcome + ".",
         lines: page.lines.clone(),
