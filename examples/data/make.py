@@ -8,6 +8,7 @@ sites in the SIO network", Carbon Dioxide Information Analysis Center, 2004.
 """
 
 import csv
+import datetime
 import pathlib
 
 import numpy as np
@@ -106,5 +107,32 @@ def characters():
         writer.writerows(rows)
 
 
-for make in (descent, forecast, same_ends, rings, pieces, late, sequences, characters):
+def pumps():
+    """Readings of 36 pumps, every two hours for six days, as a spreadsheet program in Germany exports them: `;` between
+    cells, decimal commas, days before months, gaps. Two thirds of the pumps get a fault. A failing bearing gets warmer
+    and shakes more and more; a cavitating pump loses pressure again and again."""
+    rng = np.random.default_rng(7)
+    lines = ["# Readings of plant 3, 2024-04-07", "time;pump;pressure [bar];temperature;vibration;note;state"]
+    for pump in range(36):
+        level = rng.normal([6.0, 45.0, 1.2], [0.3, 1.5, 0.1])
+        fault = (None, "bearing", "cavitation")[pump % 3]
+        begin = int(rng.integers(18, 54))
+        for n in range(72):
+            time = datetime.datetime(2024, 4, 1) + datetime.timedelta(hours=2 * n)
+            load = np.cos((time.hour - 14) / 24 * 2 * np.pi)
+            values = level + [0.0, 3.0 * load, 0.1 * load] + rng.normal(0, [0.08, 0.6, 0.06])
+            age = n - begin if fault else -1
+            if age >= 0 and fault == "bearing":
+                values += [0.0, 3.0 + 0.1 * age, 0.2 + 0.01 * age]
+            elif age >= 0 and rng.uniform() < 0.6:
+                values += [-0.9 * rng.uniform(0.5, 1.5), 0.0, 0.35]
+            cells = [f"{value:.{digits}f}".replace(".", ",") for value, digits in zip(values, (2, 1, 2))]
+            if rng.uniform() < 0.015:
+                cells[rng.integers(3)] = str(rng.choice(["", "", "n/a"]))
+            note = '"checked, see ticket"' if age == 20 else ""
+            lines.append(";".join([f"{time:%d.%m.%Y %H:%M}", f"P{pump + 1:02}", *cells, note, fault if age >= 0 else "ok"]))
+    (HERE / "pumps.csv").write_text("\n".join([*lines, ""]))
+
+
+for make in (descent, forecast, same_ends, rings, pieces, late, sequences, characters, pumps):
     make()
