@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import os
+from contextlib import ExitStack
 from types import SimpleNamespace
 from typing import Any, Dict, Mapping, Sequence, Union
 
 import numpy as np
 
 from ._errors import Error, Finding
+from ._frames import Frame, is_frame, written
 
 Path = Union[str, "os.PathLike[str]"]
-Data = Union[Mapping[str, Any], Path, Sequence[Path]]
-"""Columns by name, or files and folders of data."""
+Data = Union[Mapping[str, Any], Frame, Path, Sequence[Path]]
+"""Columns by name, a frame of another library, or files and folders of data."""
 Params = Union[Mapping[str, Any], Path]
 """States by path, or a checkpoint file."""
 
@@ -50,6 +52,8 @@ def _reading(
     """How columns become inputs; `cut` has the options for cutting rows into windows."""
     if (columns or table) and (data is None or isinstance(data, Mapping)):
         raise ValueError("columns and table say how files of data are read: give the path of a file, or leave them out")
+    if table and is_frame(data):
+        raise ValueError("table says how texts are read, and a frame has values: leave it out")
     names = ("separator", "decimal", "thousands", "missing", "header", "comment", "format")
     known: dict[str, Any] = dict.fromkeys(names)
     for name, value in dict(table or {}).items():
@@ -115,22 +119,24 @@ def _array(what: str, value: Any) -> np.ndarray[Any, Any]:
         raise _refused("input-type", f"{what} is no array", str(why)) from why
 
 
-def _table(data: Data) -> list[Any]:
-    """Columns, or paths."""
+def _table(data: Data, files: ExitStack) -> list[Any]:
+    """Columns, or paths; those of temporary files last as long as `files`."""
     if isinstance(data, Mapping):
         return [_column(name, values) for name, values in data.items()]
+    if is_frame(data):
+        return [files.enter_context(written(data))]
     if isinstance(data, (str, os.PathLike)):
         return [os.fspath(data)]
     if isinstance(data, Sequence):
         return [os.fspath(path) for path in data]
-    raise TypeError(f"data is a dict of arrays, a path or a list of paths, not {type(data).__name__}")
+    raise TypeError(f"data is a dict of arrays, a frame, a path or a list of paths, not {type(data).__name__}")
 
 
-def _windows(data: Data) -> list[Any]:
+def _windows(data: Data, files: ExitStack) -> list[Any]:
     """The same for windows of data, which may differ in length: lists with one array per window are concatenated, with
     a column `lengths` beside them."""
     if not isinstance(data, Mapping) or "lengths" in data:
-        return _table(data)
+        return _table(data, files)
     columns: dict[str, Any] = {}
     lengths: list[int] | None = None
     for name, values in data.items():
@@ -142,13 +148,13 @@ def _windows(data: Data) -> list[Any]:
             raise _refused("data-shape", f"column `{name}` has windows of other lengths than a column before it")
         lengths = found
         columns[name] = np.concatenate([_array(f"column `{name}`", window) for window in values])
-    return _table(columns if lengths is None else {**columns, "lengths": lengths})
+    return _table(columns if lengths is None else {**columns, "lengths": lengths}, files)
 
 
 def _from_files(data: Data | None) -> None:
     """Refuses data that is in memory already."""
-    if data is None or isinstance(data, Mapping):
-        found = "no data" if data is None else "a dict of arrays"
+    if data is None or isinstance(data, Mapping) or is_frame(data):
+        found = "no data" if data is None else "a dict of arrays" if isinstance(data, Mapping) else "a frame"
         raise ValueError(f"on_disk reads data from files, and this is {found}: give the path of a file or folder, or leave on_disk out")
 
 

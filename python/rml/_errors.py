@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import json
+import re
 import warnings
 from dataclasses import dataclass
 from typing import Any
 
 __all__ = ["Error", "Finding", "Span", "Warning"]
+
+FRAME = "rml-frame-"
+"""The beginning of the name of a temporary folder with a frame; messages say `the frame` instead of its path."""
+_PLACE = re.compile(rf"[^\s`\"]*{FRAME}\w+[/\\]+frame\.json")
 
 
 @dataclass(frozen=True)
@@ -123,9 +128,16 @@ def _findings(text: str) -> tuple[Finding, ...]:
     return tuple(finding(found) for found in json.loads(text))
 
 
+def _named(*texts: str) -> tuple[str, ...]:
+    """Texts in which a frame is called that."""
+    return tuple(_PLACE.sub("the frame", text) for text in texts)
+
+
 def _error(text: str, picture: str, rendered: str) -> Error:
+    text, picture, rendered = _named(text, picture, rendered)
     return Error(_findings(text), picture, rendered)
 
 
 def _warn(text: str, picture: str, rendered: str) -> None:
+    text, picture, rendered = _named(text, picture, rendered)
     warnings.warn(Warning(_findings(text), picture, rendered), stacklevel=3)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from typing import Any, Mapping
 
@@ -204,17 +205,19 @@ class Program:
         """Runs a whole trace from the initial state, and returns a column for each output: an array of shape `[cycles,
         *shape]`, masked in the cycles where the output is absent.
 
-        `inputs` has a column for each input, with one row per cycle: a dict of arrays, or the path of a data file. A
-        row is absent if it is `None` in a list, masked in a masked array, or absent according to the input's declared
-        clock. `cycles` is the number of cycles to run; it is required if there are no inputs. If the trace is `closed`,
-        it ends after the last cycle; otherwise values that depend on later cycles are masked, too. The other keywords
-        are as for `session`, but `params` must contain all parameters.
+        `inputs` has a column for each input, with one row per cycle: a dict of arrays, a frame of pandas or polars, or
+        the path of a data file. A row is absent if it is `None` in a list, masked in a masked array, or absent
+        according to the input's declared clock. `cycles` is the number of cycles to run; it is required if there are no
+        inputs. If the trace is `closed`, it ends after the last cycle; otherwise values that depend on later cycles are
+        masked, too. The other keywords are as for `session`, but `params` must contain all parameters.
 
         >>> compile("node all(x: num []) -> (o)  o = x + (0.0 fby back o);").run({"x": [1, 2, 3]})["o"]
         array([6., 5., 3.], dtype=float32)
         """
         computing = _Computing(engine, backend, device, threads)
-        return self._native.run(_table(inputs or {}), _params(params), cycles, closed, allow_nan, computing)
+        with ExitStack() as files:
+            given = _table({} if inputs is None else inputs, files)
+            return self._native.run(given, _params(params), cycles, closed, allow_nan, computing)
 
     def grad(
         self,
@@ -241,8 +244,9 @@ class Program:
         (20.0, 10.0, [4.0, 12.0])
         """
         computing = _Computing(engine, backend, device, threads)
-        given = _table(inputs), loss, _params(params), cycles, allow_nan, computing
-        return Gradients(*_native.grad(self._native, *given))
+        with ExitStack() as files:
+            given = _table(inputs, files), loss, _params(params), cycles, allow_nan, computing
+            return Gradients(*_native.grad(self._native, *given))
 
     def chronogram(
         self,
@@ -262,8 +266,9 @@ class Program:
         >>> print(compile("node sum(x: num []) -> (o)  o = x + (0.0 fby o);").chronogram({"x": [1, 2]}).text.splitlines()[0].split())
         ['cycle', '0', '1']
         """
-        given = _table(inputs or {}), _params(params), cycles, closed, rows
-        return Chronogram(*self._native.trace(*given))
+        with ExitStack() as files:
+            given = _table({} if inputs is None else inputs, files), _params(params), cycles, closed, rows
+            return Chronogram(*self._native.trace(*given))
 
     def session(
         self,

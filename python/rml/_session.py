@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from contextlib import ExitStack
 from typing import Any, Iterable, Mapping
 
 import numpy as np
@@ -96,7 +97,8 @@ class Session:
         (array([1., 3.], dtype=float32), array([6.], dtype=float32))
         """
         cycle = self.cycles
-        columns, rows = self._native.run(_table(inputs), allow_nan)
+        with ExitStack() as files:
+            columns, rows = self._native.run(_table(inputs, files), allow_nan)
         if columns is None:
             raise Waiting(cycle, _rows(rows))
         return columns

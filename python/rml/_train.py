@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from types import SimpleNamespace
 from typing import Any, Callable, Iterator, Mapping, Sequence
@@ -273,10 +274,11 @@ def train(
     trains all of them.
 
     `source` is a program's text or the path of its file, as for `compile`. `data` has a column for each input: a dict
-    of arrays of shape `[N, T, ..]`, `N` windows of `T` cycles, or `[N, ..]`, one value per window; or the path of a
-    data file or folder, or a list of them. Windows may differ in length: lists of `N` arrays `[T, ..]`, or a column
-    `lengths`. Without data, the node has no inputs and makes its own data, for a total of `windows` or `cycles`, or
-    `until` a condition such as `"length >= 475 for 5"` holds; every `report` windows make a report instead of an epoch.
+    of arrays of shape `[N, T, ..]`, `N` windows of `T` cycles, or `[N, ..]`, one value per window; a frame of pandas,
+    polars or pyarrow, with the meaning of its table in a file; or the path of a data file or folder, or a list of them.
+    Windows may differ in length: lists of `N` arrays `[T, ..]`, or a column `lengths`. Without data, the node has no
+    inputs and makes its own data, for a total of `windows` or `cycles`, or `until` a condition such as
+    `"length >= 475 for 5"` holds; every `report` windows make a report instead of an epoch.
 
     `node` is the node to train (by default `train`), and `evaluate` the node that runs after each epoch (by default
     `infer`, if the program has it; `False`: none). `set` has its static parameters, `batch` is the number of
@@ -290,13 +292,13 @@ def train(
     `backend`, `device` and `threads` are as for `Program.session`. With `on_disk`, data in files larger than memory
     is read in pieces, with the same bits.
 
-    `columns` has the columns of files for each input: `{"x": ["open", "close"], "y": "label"}`, or `"p0..p63"` for a
-    range of columns; `"hour(date),load"` reads the hour of dates. `table` describes tables in text: `separator`,
-    `decimal`, `thousands`, `missing`, `header`, `comment`; and `format` is the format of all files. A column of texts
-    names the classes of an integer input, sorted, or in the order of `classes`: `{"y": ["cat", "dog"]}`. `fill` has the
-    values for gaps and NaN: `{"x": "mean"}` or `{"x": 0}`. `standardise` names inputs that are scaled to mean 0 and
-    standard deviation 1. Means and deviations are those of the windows that are trained on. States and checkpoints
-    record all of this, and `infer` prepares its data in the same way.
+    `columns` has the columns of files and frames for each input: `{"x": ["open", "close"], "y": "label"}`, or
+    `"p0..p63"` for a range of columns; `"hour(date),load"` reads the hour of dates. `table` describes tables in text:
+    `separator`, `decimal`, `thousands`, `missing`, `header`, `comment`; and `format` is the format of all files. A
+    column of texts names the classes of an integer input, sorted, or in the order of `classes`: `{"y": ["cat",
+    "dog"]}`. `fill` has the values for gaps and NaN: `{"x": "mean"}` or `{"x": 0}`. `standardise` names inputs that are
+    scaled to mean 0 and standard deviation 1. Means and deviations are those of the windows that are trained on. States
+    and checkpoints record all of this, and `infer` prepares its data in the same way.
 
     The rows of a long table are cycles, and become windows: a window of `window` rows starts every `stride` rows.
     `group` names a column whose groups share no window. `time` names the column of times (dates or numbers), in which a
@@ -326,7 +328,6 @@ def train(
     where, text = _where(source, name)
     if on_disk:
         _from_files(data)
-    given = None if data is None else _windows(data)
     is_part = isinstance(validate, (int, float)) or (isinstance(validate, str) and validate.startswith("last:"))
     asked = SimpleNamespace(
         name=where,
@@ -345,7 +346,6 @@ def train(
         seed=seed,
         test=test,
         validate=validate if is_part else None,
-        validate_data=None if is_part or validate is None else _windows(validate),  # type: ignore[arg-type]
         shuffle=shuffle,
         precision=precision,
         allow_nan=allow_nan,
@@ -363,7 +363,10 @@ def train(
         resume=resume,
         computing=_Computing(engine, backend, device, threads),
     )
-    return Training(_native.train(given, asked, on_batch is not None), on_epoch, on_batch)
+    with ExitStack() as files:
+        given = None if data is None else _windows(data, files)
+        asked.validate_data = None if is_part or validate is None else _windows(validate, files)  # type: ignore[arg-type]
+        return Training(_native.train(given, asked, on_batch is not None), on_epoch, on_batch)
 
 
 @dataclass(frozen=True)
@@ -478,7 +481,8 @@ def infer(
         ),
         computing=_Computing(engine, backend, device, threads),
     )
-    which, windows, metrics, kept, names, matrix = _native.infer(_windows(data), asked)
+    with ExitStack() as files:
+        which, windows, metrics, kept, names, matrix = _native.infer(_windows(data, files), asked)
     arrays = None if kept is None else _present(kept)
     counted = None if matrix is None else _confusion(matrix)
     texts = {port: tuple(texts) for port, texts in names}
