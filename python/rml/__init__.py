@@ -15,10 +15,11 @@ NumPy arrays.
 
 from ._check import Bound, Check, Verdict
 from ._errors import Error, Finding, Span, Warning
+from ._infer import Confusion, Inferred, infer
 from ._models import Model, import_onnx
 from ._program import Chronogram, Gradients, Port, Program, backends, compile, grad
 from ._session import Outputs, Session, Waiting
-from ._train import Batch, Best, Confusion, Epoch, Inferred, Report, Training, TrainInfo, infer, train
+from ._train import Batch, Best, Epoch, Report, Training, TrainInfo, train
 from ._weights import export_weights, import_weights, load, save
 
 __all__ = [

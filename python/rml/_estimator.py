@@ -27,8 +27,9 @@ except ImportError as why:
 
 from ._data import Path, States
 from ._errors import Error, Warning
+from ._infer import infer
 from ._program import Port, Program, compile
-from ._train import Report, infer, train
+from ._train import Report, train
 from ._weights import load, save
 
 _Array = np.ndarray[Any, Any]

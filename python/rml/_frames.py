@@ -55,7 +55,8 @@ def _columns(frame: Any) -> Iterator[tuple[str, list[Any]]]:
         elif hasattr(column, "to_list"):
             values = column.to_list()
         else:
-            raise TypeError(f"a {type(frame).__name__} has no columns that can be read: pass a table of pandas, polars or pyarrow")
+            found = type(frame).__name__
+            raise TypeError(f"a {found} has no columns that can be read: pass a table of pandas, polars or pyarrow")
         if hasattr(column, "isna"):
             values = [None if is_gap else value for value, is_gap in zip(values, column.isna())]
         yield str(name), values

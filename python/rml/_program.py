@@ -105,6 +105,11 @@ class Gradients:
     inputs: dict[str, np.ndarray[Any, Any]] = field(repr=False)
     """The derivative by each `num` input, of shape `[cycles, *shape]`; masked where the input is absent."""
 
+    def _repr_html_(self) -> str:
+        from ._html import gradients
+
+        return gradients(self)
+
 
 @dataclass(frozen=True)
 class Chronogram:
@@ -289,7 +294,8 @@ class Program:
         `"torch"`) computes tensors on `device` (`"cpu"`, `"cuda:0"`), with at most `threads` threads.
         """
         native = self._native.session(seed, _Computing(engine, backend, device, threads))
-        session = Session(native)
+        options = {"seed": seed, "engine": engine, "backend": backend, "device": device, "threads": threads}
+        session = Session(native, self, options)
         if params is not None:
             native.load(_params(params))
         return session

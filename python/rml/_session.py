@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import os
 from contextlib import ExitStack
-from typing import Any, Iterable, Mapping
+from typing import TYPE_CHECKING, Any, Iterable, Mapping
 
 import numpy as np
 
 from . import _native
 from ._data import Data, Params, _states, _table
+
+if TYPE_CHECKING:
+    from ._program import Program
 
 __all__ = ["Outputs", "Session", "Waiting"]
 
@@ -43,6 +46,9 @@ class Session:
 
     The lock of the interpreter is released while it computes; calls from several threads run one after the other.
 
+    A session can be copied and pickled where its states can be saved: at the beginning or between windows, if no cycle
+    waits for later ones. The copy continues with the same bits, and counts its cycles from 0.
+
     >>> import rml
     >>> session = rml.compile("node sum(x: num [2]) -> (o)  o = x + (0.0 fby o);").session()
     >>> session.step(x=[1, 2])["o"]
@@ -51,8 +57,27 @@ class Session:
     array([11., 22.], dtype=float32)
     """
 
-    def __init__(self, native: _native.Session) -> None:
+    def __init__(self, native: _native.Session, program: Program, options: dict[str, Any]) -> None:
         self._native = native
+        self._program = program
+        self._options = options
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _again, (self._program, self._options, self.states)
+
+    def __copy__(self) -> Session:
+        return _again(self._program, self._options, self.states)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Session:
+        return self.__copy__()
+
+    def __repr__(self) -> str:
+        try:
+            cycles, waiting = self._native.cycles
+        except RuntimeError:
+            return f"<rml.Session of {self._program.node}, ended>"
+        waits = f", {waiting} of them wait for later ones" if waiting else ""
+        return f"<rml.Session of {self._program.node}, after {cycles} cycles{waits}>"
 
     def step(self, **inputs: Any) -> Outputs:
         """Runs one cycle of a program without look-ahead, and returns its outputs.
@@ -159,3 +184,10 @@ class Session:
 
 def _rows(rows: Iterable[tuple[int, dict[str, np.ndarray[Any, Any] | None]]]) -> list[Outputs]:
     return [Outputs(cycle, values) for cycle, values in rows]
+
+
+def _again(program: Program, options: dict[str, Any], states: Mapping[str, Any]) -> Session:
+    """A session that continues from these states."""
+    session = program.session(**options)
+    session.states = dict(states)
+    return session

@@ -1,4 +1,4 @@
-"""Training and inference over windows of data."""
+"""Training over windows of data."""
 
 from __future__ import annotations
 
@@ -11,10 +11,11 @@ from typing import Any, Callable, Iterator, Mapping, Sequence
 import numpy as np
 
 from . import _html, _native
-from ._data import Data, Params, Path, _from_files, _present, _reading, _states, _windows
+from ._data import Data, Path, _from_files, _reading, _windows
 from ._program import _Computing, _where
+from ._progress import _Bar, metrics
 
-__all__ = ["Batch", "Best", "Epoch", "Inferred", "Report", "Training", "TrainInfo", "infer", "train"]
+__all__ = ["Batch", "Best", "Epoch", "Report", "Training", "TrainInfo", "train"]
 
 
 @dataclass(frozen=True)
@@ -100,8 +101,11 @@ class Epoch:
         """The parameters by path."""
         return {path: self.states[path] for path in self.parameters}
 
+    def _repr_html_(self) -> str:
+        return _html.epochs([self], self.best)
 
-@dataclass(frozen=True)
+
+@dataclass(frozen=True, repr=False)
 class Report:
     """The result of a training."""
 
@@ -127,6 +131,20 @@ class Report:
         """The parameters at the end by path."""
         return {path: self.states[path] for path in self.parameters}
 
+    def _said(self) -> str:
+        found = [f"{len(self.epochs)} epochs", *(metrics(epoch) for epoch in self.epochs[-1:])]
+        if self.best is not None:
+            found.append(f"best {self.best.metric} {self.best.value:.4g} in epoch {self.best.epoch}")
+        if self.is_met is not None:
+            found.append("the condition holds" if self.is_met else "the condition does not hold")
+        return ", ".join([*found, *(["interrupted"] if self.interrupted else [])])
+
+    def __repr__(self) -> str:
+        return f"<rml.Report: {self._said()}>"
+
+    def _repr_html_(self) -> str:
+        return _html.epochs(self.epochs, self.best)
+
 
 def _best(of: tuple[str, float, int] | None) -> Best | None:
     return None if of is None else Best(*of)
@@ -144,10 +162,12 @@ class Training(Iterator[Epoch]):
         native: _native.Training,
         on_epoch: Callable[[Epoch], object] | None,
         on_batch: Callable[[Batch], object] | None,
+        bar: _Bar | None = None,
     ) -> None:
         self._native = native
         self._on_epoch = on_epoch
         self._on_batch = on_batch
+        self._bar = bar
         self._epochs: list[Epoch] = []
         self._report: Report | None = None
         self._begun: TrainInfo | None = None
@@ -166,20 +186,43 @@ class Training(Iterator[Epoch]):
         return self
 
     def __next__(self) -> Epoch:
-        while (event := self._native.event()) is not None:
-            kind = event.pop("kind")
-            if "parameters" in event and "states" in event:
-                event["parameters"] = tuple(event["parameters"])
-            if kind == "start":
-                self._begun = TrainInfo(**event)
-            elif kind == "batch" and self._on_batch:
-                event["metrics"] = dict(event["metrics"])
-                self._on_batch(Batch(**event))
-            elif kind == "epoch":
-                return self._epoch(event)
-            elif kind == "end":
-                self._report = Report(tuple(self._epochs), best=_best(event.pop("best")), **event)
+        try:
+            # warnings name the line that called this method
+            while (event := self._native.event()) is not None:
+                if (epoch := self._taken(event)) is not None:
+                    return epoch
+        except BaseException:
+            self._end()
+            raise
+        self._end()
         raise StopIteration
+
+    def _end(self) -> None:
+        if self._bar:
+            self._bar.end()
+
+    def _taken(self, event: dict[str, Any]) -> Epoch | None:
+        """Takes an event; the epoch, if it is the end of one."""
+        kind = event.pop("kind")
+        if "parameters" in event and "states" in event:
+            event["parameters"] = tuple(event["parameters"])
+        if kind == "start":
+            self._begun = TrainInfo(**event)
+            if self._bar:
+                self._bar.begin(self._begun)
+        elif kind == "batch":
+            self._batch(Batch(**{**event, "metrics": dict(event["metrics"])}))
+        elif kind == "epoch":
+            return self._epoch(event)
+        elif kind == "end":
+            self._report = Report(tuple(self._epochs), best=_best(event.pop("best")), **event)
+        return None
+
+    def _batch(self, batch: Batch) -> None:
+        if self._bar:
+            self._bar.batch(batch)
+        if self._on_batch:
+            self._on_batch(batch)
 
     def _epoch(self, event: dict[str, Any]) -> Epoch:
         windows, cycles = event.pop("ran") or (None, None)
@@ -187,6 +230,8 @@ class Training(Iterator[Epoch]):
             event[part] = dict(event[part])
         epoch = Epoch(best=_best(event.pop("best")), windows=windows, cycles=cycles, **event)
         self._epochs.append(replace(epoch, states={}, parameters=()))
+        if self._bar:
+            self._bar.epoch(epoch)
         if self._on_epoch:
             self._on_epoch(epoch)
         return epoch
@@ -203,6 +248,19 @@ class Training(Iterator[Epoch]):
         """Ends the training after the current window. If a checkpoint was requested, it is written; `resume` continues
         from it."""
         self._native.close()
+        self._end()
+
+    def __repr__(self) -> str:
+        if self._report is not None:
+            return f"<rml.Training, ended: {self._report._said()}>"
+        if not self._epochs:
+            return "<rml.Training, not begun: each step of an iteration trains an epoch, and run() trains all>"
+        last, total = self._epochs[-1], self._begun.epochs if self._begun else None
+        where = f"report {last.epoch}" if total is None else f"epoch {last.epoch} of {total}"
+        return f"<rml.Training, after {where}: {metrics(last)}>"
+
+    def _repr_html_(self) -> str:
+        return _html.epochs(self._epochs, self._epochs[-1].best) if self._epochs else _html.table(repr(self))
 
     def __enter__(self) -> Training:
         return self
@@ -268,6 +326,7 @@ def train(
     threads: int | None = None,
     on_epoch: Callable[[Epoch], object] | None = None,
     on_batch: Callable[[Batch], object] | None = None,
+    progress: bool = False,
     name: str | None = None,
 ) -> Training:
     """Trains a node, epoch after epoch, as `rml train` does, with the same bits. Returns an iterator of epochs; `run()`
@@ -308,7 +367,8 @@ def train(
     `True` by default, unless such windows are trained on and states continue from one to the next.
 
     `on_epoch` is called with each `Epoch`, `on_batch` with a `Batch` after each batch of windows. An exception in them
-    ends the loop over the epochs; `close` ends the training. Failures are raised as `Error` when the next epoch is
+    ends the loop over the epochs; `close` ends the training. With `progress`, a bar of tqdm shows the epochs and the
+    metrics, in notebooks, too. Failures are raised as `Error` when the next epoch is
     requested.
 
     >>> import numpy as np
@@ -346,6 +406,7 @@ def train(
         seed=seed,
         test=test,
         validate=validate if is_part else None,
+        validate_data=None,
         shuffle=shuffle,
         precision=precision,
         allow_nan=allow_nan,
@@ -365,130 +426,7 @@ def train(
     )
     with ExitStack() as files:
         given = None if data is None else _windows(data, files)
-        asked.validate_data = None if is_part or validate is None else _windows(validate, files)  # type: ignore[arg-type]
-        return Training(_native.train(given, asked, on_batch is not None), on_epoch, on_batch)
-
-
-@dataclass(frozen=True)
-class Confusion:
-    """A confusion matrix: how often one class was taken for another."""
-
-    label: str
-    """The input or output with the correct class."""
-    found: str
-    """The output with the predicted class, or a score for each class."""
-    counts: np.ndarray[Any, Any] = field(repr=False)
-    """For each correct class (rows), how often each class was predicted (columns)."""
-    names: tuple[str, ...]
-    """The names of the classes in the order of their numbers, if the data has names."""
-    others: int
-    """How often the correct or the predicted class was not counted."""
-    _text: str = field(default="", repr=False)
-
-    @property
-    def accuracy(self) -> float:
-        """The share of correct predictions."""
-        return float(np.trace(self.counts)) / max(int(self.counts.sum()) + self.others, 1)
-
-    def __str__(self) -> str:
-        return self._text
-
-    def _repr_html_(self) -> str:
-        return _html.table(str(self))
-
-
-@dataclass(frozen=True)
-class Inferred:
-    """The result of inference."""
-
-    split: str
-    """The windows that were run: `test`, `train`, `validation` or `all`."""
-    windows: int
-    """The number of windows."""
-    metrics: dict[str, float]
-    """Averages of the scalar outputs."""
-    outputs: dict[str, np.ndarray[Any, Any]] | None = field(repr=False)
-    """The outputs, one row per window: `[windows, ..]`, or `[windows, cycles, ..]` if there are several values per
-    window; masked where absent. `window` has the numbers of the windows in the data. For windows that were cut from a
-    table, `row` has the row of each cycle, and -1 after the end of a shorter window. Integers stay integers; `names`
-    has their names."""
-    names: dict[str, tuple[str, ...]] = field(default_factory=dict, repr=False)
-    """The names of the values of inputs and outputs, in the order of their numbers: the cases of an enumeration, or the
-    classes of texts in the data. `np.array(found.names["y"])[found.outputs["y"]]` is an array of them."""
-    confusion: Confusion | None = field(default=None, repr=False)
-    """The confusion matrix, if it was requested."""
-
-
-def infer(
-    source: str | os.PathLike[str],
-    data: Data,
-    *,
-    params: Params | None = None,
-    node: str = "infer",
-    set: Mapping[str, Any] | None = None,
-    batch: int | None = None,
-    precision: str | None = None,
-    split: str = "auto",
-    outputs: bool = True,
-    fresh: bool = False,
-    allow_nan: bool = False,
-    on_disk: bool = False,
-    confusion: bool | tuple[str, str] = False,
-    columns: Mapping[str, str | Sequence[str]] | None = None,
-    table: Mapping[str, Any] | None = None,
-    window: int | None = None,
-    stride: int | None = None,
-    group: str | None = None,
-    time: str | None = None,
-    gap: int | float | str | None = None,
-    end: str | None = None,
-    rest: str | None = None,
-    engine: str = "auto",
-    backend: str = "cpu",
-    device: str = "cpu",
-    threads: int | None = None,
-    name: str | None = None,
-) -> Inferred:
-    """Runs a node over windows of data with learned parameters, as `rml infer` does.
-
-    `params` are states by path, such as those of `Epoch.states`, or the path of a checkpoint, which also has the
-    settings and windows of its training. `split` selects the windows: `"test"`, `"train"`, `"validation"`, `"all"`; by
-    default the test windows if the data is that of the checkpoint, or else all. With `outputs`, the outputs are kept.
-    With `confusion`, a confusion matrix is computed: of the only integer input with scores, or of a pair of names,
-    `("y", "logits")`. States other than parameters continue from the end of the training, unless `fresh` is set. `data`
-    and the other keywords are as for `train`; without keywords for windows, the settings of the checkpoint apply.
-    """
-    where, text = _where(source, name)
-    if on_disk:
-        _from_files(data)
-    asked = SimpleNamespace(
-        name=where,
-        text=text,
-        node=node,
-        params=_states(params),
-        set=dict(set or {}),
-        batch=batch,
-        precision=precision,
-        split=split,
-        outputs=outputs,
-        fresh=fresh,
-        allow_nan=allow_nan,
-        on_disk=on_disk,
-        confusion=None if confusion is False else [] if confusion is True else list(confusion),
-        reading=_reading(
-            data, columns=columns, table=table,
-            window=window, stride=stride, group=group, time=time, gap=gap, end=end, rest=rest,
-        ),
-        computing=_Computing(engine, backend, device, threads),
-    )
-    with ExitStack() as files:
-        which, windows, metrics, kept, names, matrix = _native.infer(_windows(data, files), asked)
-    arrays = None if kept is None else _present(kept)
-    counted = None if matrix is None else _confusion(matrix)
-    texts = {port: tuple(texts) for port, texts in names}
-    return Inferred(which, windows, dict(metrics), arrays, texts, counted)
-
-
-def _confusion(matrix: Any) -> Confusion:
-    label, found, counts, names, others, text = matrix
-    return Confusion(label, found, np.array(counts, dtype=np.int64), tuple(names), others, text)
+        if not is_part and validate is not None:
+            asked.validate_data = _windows(validate, files)  # type: ignore[arg-type]
+        bar = _Bar() if progress else None
+        return Training(_native.train(given, asked, bool(on_batch or bar)), on_epoch, on_batch, bar)

@@ -100,7 +100,10 @@ def test_frames_are_inputs_of_runs_and_validations(library):
 
 @pytest.mark.parametrize("library", LIBRARIES)
 def test_lists_are_windows_of_any_length(library):
-    text = "node add(x: num []) -> (s)  s = x + (0.0 fby s);\nnode sum(x: num [], end: bool []) -> (o)  o = (add(x) every end) when end;"
+    text = (
+        "node add(x: num []) -> (s)  s = x + (0.0 fby s);\n"
+        "node sum(x: num [], end: bool []) -> (o)  o = (add(x) every end) when end;"
+    )
     found = rml.infer(text, frame(library, {"x": [[1.0, 2.0], [3.0]]}), node="sum")
     assert found.outputs["o"].tolist() == [3, 3]
 

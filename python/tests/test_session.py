@@ -1,5 +1,7 @@
 """Programs run cycle by cycle, compared with NumPy."""
 
+import copy
+import pickle
 import threading
 
 import numpy as np
@@ -159,3 +161,48 @@ def test_threads_share_a_session():
     [thread.start() for thread in threads]
     [thread.join() for thread in threads]
     assert sorted(found) == [float(n + 1) for n in range(800)]
+
+
+COPIED = {
+    "memory": ("node f(x: num []) -> (o)  o = x + (0.0 fby o);", lambda i: {"x": i}),
+    "random": ("node f(x: num []) -> (o)  o = x + random_normal([]);", lambda i: {"x": i}),
+    "learning": (
+        "node line(x: num []) -> (o)  k = param(0.0);  o = k * x;\n"
+        "node f(x: num []) -> (o)  o, _ = diff_line(x, true, 0.1 * (2 * x - o));",
+        lambda i: {"x": i},
+    ),
+    "windows": (
+        "node s(x: num []) -> (s)  s = x + (0.0 fby s);\nnode f(x: num [], end: bool []) -> (o)  o = s(x) every end;",
+        lambda i: {"x": i, "end": i % 3 == 2},
+    ),
+}
+
+
+@pytest.mark.parametrize("again", [copy.copy, copy.deepcopy, lambda session: pickle.loads(pickle.dumps(session))])
+@pytest.mark.parametrize("kind", COPIED)
+def test_a_copy_continues_alone(kind, again):
+    text, inputs = COPIED[kind]
+    session = rml.compile(text, node="f", seed=3).session(seed=5)
+    for i in range(3):
+        session.step(**inputs(i))
+    other = again(session)
+    ahead = [session.step(**inputs(i))["o"] for i in range(3, 7)]
+    assert [other.step(**inputs(i))["o"] for i in range(3, 7)] == ahead
+    assert (session.cycles, other.cycles) == (7, 4)
+
+
+def test_a_session_in_the_middle_of_a_window_is_not_copied():
+    text, inputs = COPIED["windows"]
+    session = rml.compile(text, node="f").session()
+    session.step(**inputs(0))
+    with pytest.raises(rml.Error) as found:
+        copy.copy(session)
+    assert found.value.code == "state-time"
+
+
+def test_a_session_says_where_it_is():
+    session = rml.compile("node next(x: num []) -> (o)  o = post x;").session()
+    session.feed(x=1)
+    assert repr(session) == "<rml.Session of next, after 1 cycles, 1 of them wait for later ones>"
+    session.finish(closed=False)
+    assert repr(session) == "<rml.Session of next, ended>"
