@@ -41,7 +41,7 @@ def rows(headings: Sequence[str], body: Iterable[Sequence[str]]) -> str:
 
 LAST = 10
 """How many epochs a table has at most."""
-PARTS = (("", "train", "#888888"), ("validation ", "validation", "#0a8f6a"), ("test ", "test", "#c45f00"))
+PARTS = (("", "train", "#0072b2"), ("validation ", "validation", "#d55e00"), ("test ", "test", "#009e73"))
 """The parts of the data: how their metrics begin, the attribute of an epoch, the colour of a curve."""
 
 
