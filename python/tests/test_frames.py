@@ -171,6 +171,27 @@ def test_types_of_pandas_have_the_meaning_of_their_values():
     assert all(theirs[key].tobytes() == ours[key].tobytes() for key in theirs)
 
 
+@pytest.mark.parametrize(
+    "values",
+    [
+        [{"a": 1}, None],
+        [b"a", b"b"],
+        [datetime.time(12), None],
+        [[{"a": [1, None]}], []],
+        ['"\\ \n\0', "é"],
+        [None, None],
+    ],
+)
+@pytest.mark.parametrize("library", LIBRARIES)
+def test_columns_that_no_input_needs_are_of_any_type(library, values):
+    made = pytest.importorskip(library)
+    if library == "pandas":
+        data = made.DataFrame({"x": [1.0, 2.0], "other": made.Series(values, dtype=object)})
+    else:
+        data = frame(library, {"x": [1.0, 2.0], "other": values})
+    assert rml.compile(SHOW).run(data)["o"].tolist() == [1, 2]
+
+
 @pytest.mark.parametrize("library", ["pandas", "polars"])
 def test_estimators_accept_frames(library):
     pytest.importorskip("sklearn")
