@@ -209,6 +209,8 @@ struct Module {
     starts: Vec<Option<Value>>,
     /// The outputs that read registers.
     early: Vec<usize>,
+    /// Whether commits read registers.
+    commits_read: bool,
     footprint: Footprint,
     /// The folder of the library, if that is deleted at the end.
     _folder: Option<tempfile::TempDir>,
@@ -220,7 +222,7 @@ impl Module {
         let plan = &*rml_plan::pack(Arc::clone(plan));
         let nests = nests(plan).map_err(|_| Why::Embedded)?;
         let (layout, shared, calls) = shared(&nests, (threads, native.limits));
-        let Nests { program, starts, .. } = nests;
+        let Nests { mut program, starts, .. } = nests;
         let text = print::print(&program, &layout, &shared);
         let (path, folder) = compile::library(&text, native.compiler, native.programs.as_deref(), stop)
             .map_err(Why::Failed)?;
@@ -250,6 +252,8 @@ impl Module {
         let per_tick = many.saturating_sub(one).div_ceil(64) * if finds { 2 } else { 1 };
         let footprint = Footprint { fixed: one.saturating_sub(per_tick), per_tick };
         let early = early(&program);
+        program.commits.retain(|write| layout.exchanged.iter().all(|(own, _)| *own != write.register));
+        let commits_read = program.commits.iter().any(|write| run::reads_register(&program, write));
         Ok(Module {
             program,
             layout,
@@ -261,6 +265,7 @@ impl Module {
             written,
             starts,
             early,
+            commits_read,
             footprint,
             _folder: folder,
         })

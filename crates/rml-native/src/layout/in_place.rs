@@ -1,5 +1,5 @@
-//! Registers that are updated in place: the slot committed to such a register uses its memory while the window runs, so
-//! nothing is copied at the end.
+//! Registers whose new values are not copied at the end of a window. Either the slot that is committed uses the memory of
+//! the register while the window runs, or the two exchange their memory at the end.
 
 use rml_base::IndexVec;
 use rml_nest::{
@@ -8,7 +8,7 @@ use rml_nest::{
 
 use rml_nest::rooms::{filled_when, is_added, last_reads, same, write_reads};
 
-use super::Room;
+use super::{Layout, Room};
 
 /// For each slot: the register whose memory it uses, if it does. All reads of the register come before the slot is
 /// filled, and from then on no operator may fail.
@@ -30,6 +30,26 @@ pub(super) fn taken(program: &NestProgram, rooms: &IndexVec<Slot, Room>) -> Inde
         }
     }
     taken
+}
+
+/// The registers that exchange their memory with the slot that is committed to them. Only the commit reads the slot after
+/// the window has run.
+pub(super) fn exchanged(program: &NestProgram, layout: &Layout) -> Vec<(Slot, Slot)> {
+    if program.ahead > 0 {
+        return Vec::new();
+    }
+    let last = last_reads(program);
+    let is_written = |register: Slot| {
+        let nodes = program.nodes.iter().flat_map(|node| &node.writes);
+        nodes.chain(&program.commits).filter(|write| write.register == register).count() > 1
+    };
+    let exchanged = |write: &Write| {
+        let slot = only_source(program, write)?;
+        let is_free = layout.rooms[slot] == Room::One && layout.taken[slot].is_none();
+        let reads = last.iter().filter(|access| access.slot == slot).count();
+        (is_free && reads == 1 && !is_written(write.register)).then_some((write.register, slot))
+    };
+    program.commits.iter().filter_map(exchanged).collect()
 }
 
 /// Whether a node writes a register from a slot at every tick that fills the slot, and reads the register only before
@@ -113,4 +133,51 @@ fn is_read_first(node: &NestNode, slot: Slot, register: Slot) -> bool {
                 && reads.all(|(at, _)| at.is_within(begin))
                 && (!fills(stage) || is_added(&stage.work, slot, register))
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use rml_nest::NestProgram;
+
+    use super::super::Layout;
+
+    /// How many slots use the memory of a register, and how many exchange theirs with a register.
+    fn counts(text: &str) -> (usize, usize) {
+        let plan = rml_plan::parse(text).expect("a plan");
+        assert_eq!(rml_plan::verify(&plan), Ok(()));
+        let program: NestProgram = rml_nest::fuse(&rml_nest::lower(&plan));
+        let starts = crate::prepare::starts(&plan);
+        let program = crate::prepare::simplified(program, &starts);
+        let layout = Layout::new(&program, Vec::new(), &starts, 1);
+        (layout.taken.iter().filter(|slot| slot.is_some()).count(), layout.exchanged.len())
+    }
+
+    /// A parameter that each window updates, and an operator that may fail.
+    const UPDATE: &str = "plan \"update\" f32 until end
+in end: bool []
+in x: num [4]
+in i: int []
+parameter r0: num [4] \"w\"
+const k0: num [4] = fill 0.5
+over w: num [4] = r0 or k0
+over x: num [4] = in x
+over p: num [4] = mul(w, x)
+over at first s: num [4] = k0 + sum last to first of mul(p, p)
+over at first u: num [4] = r0 or k0
+over at first n: num [4] = add(u, s)
+over i: int [] = in i
+over j: int [] = mul(i, i)
+commit r0 at first = n
+out j: int [] = j
+";
+
+    #[test]
+    fn values_that_a_failure_discards_exchange_their_memory_at_the_end() {
+        assert_eq!(counts(UPDATE), (0, 1));
+        // Nothing fails: the new value is computed in the memory of the old one.
+        let safe = UPDATE.replace("over j: int [] = mul(i, i)\n", "").replace("[] = j", "[] = i");
+        assert_eq!(counts(&safe), (1, 0));
+        // An output reads the new value after the commit.
+        assert_eq!(counts(&UPDATE.replace("out j: int [] = j", "out n: num [4] at first = n")), (0, 0));
+    }
 }

@@ -41,6 +41,8 @@ pub(crate) struct Layout {
     taken: IndexVec<Slot, Option<Slot>>,
     /// The registers that slide.
     pub(crate) slides: Vec<Sliding>,
+    /// The registers that exchange their memory with the committed slot at the end of each window, and these slots.
+    pub(crate) exchanged: Vec<(Slot, Slot)>,
 }
 
 /// The placement of all slots for a window length: the first element of each, and the number of elements of each type.
@@ -119,8 +121,14 @@ impl Layout {
         let blocks: Vec<usize> = (0..end).map(block).collect();
         let block_of = program.slots.ids().map(|slot| fills(slot).next().map_or(1, |k| blocks[k])).collect();
         let shards = if program.ahead == 0 { threads } else { 1 };
-        let mut layout = Layout { rooms, blocks, lives, widths, dtypes, block_of, shards, taken, slides };
+        let exchanged = Vec::new();
+        let mut layout =
+            Layout { rooms, blocks, lives, widths, dtypes, block_of, shards, taken, slides, exchanged };
         layout.slide();
+        layout.exchanged = in_place::exchanged(program, &layout);
+        for (_, slot) in &layout.exchanged {
+            layout.lives[*slot] = None; // the next window reads it as the register
+        }
         layout
     }
 

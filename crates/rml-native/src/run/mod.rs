@@ -37,6 +37,8 @@ pub(crate) struct Machine<N: Number> {
     /// The number of ticks for which memory is placed.
     room: usize,
     search: Search,
+    /// Whether registers that exchange their memory with a slot are in the memory of that slot now.
+    is_exchanged: bool,
     /// Where registers that slide are.
     slid: Slid,
     /// The values, from before the window, of the registers that nodes write.
@@ -98,7 +100,7 @@ fn put_start<N: Number>(module: &Module, memory: Lent<'_, N>, register: usize) {
 }
 
 /// Whether the value of a write, or a condition of it, is read from a register.
-fn reads_register(program: &NestProgram, write: &Write) -> bool {
+pub(crate) fn reads_register(program: &NestProgram, write: &Write) -> bool {
     let guards = write.when.iter().map(|guard| guard.cond.slot);
     let sources = rml_nest::accesses(&write.value).into_iter().map(|(_, access)| access.slot);
     guards
@@ -116,7 +118,9 @@ impl<N: Number> Machine<N> {
         let memory = Memory { set: vec![0; registers], ..Memory::default() };
         let (search, saved, early) = (Search::None, Vec::new(), Vec::new());
         let slid = Slid::default();
-        let mut machine = Machine { module, memory, threads, versions, room: 0, search, slid, saved, early };
+        let is_exchanged = false;
+        let mut machine =
+            Machine { module, memory, threads, versions, room: 0, search, is_exchanged, slid, saved, early };
         machine.bind(1);
         let module = Arc::clone(&machine.module);
         for (slot, data) in module.program.slots.iter_enumerated() {
@@ -164,8 +168,30 @@ impl<N: Number> Machine<N> {
         memory.ints.resize(grow(memory.ints.len(), ints), 0);
         memory.bools.resize(grow(memory.bools.len(), bools), 0);
         memory.at = places.at.iter().map(|at| c_long::try_from(*at).unwrap_or(c_long::MAX)).collect();
+        if self.is_exchanged {
+            self.exchange();
+        }
         self.room = room;
         self.put_lifted(lifted, places.rooms);
+    }
+
+    /// Lets registers and the slots that are committed to them exchange their memory.
+    fn exchange(&mut self) {
+        for (register, slot) in &self.module.layout.exchanged {
+            self.memory.at.swap(register.index(), slot.index());
+        }
+    }
+
+    /// Commits slots to registers by an exchange of their memory.
+    fn commit_exchanged(&mut self) {
+        self.exchange();
+        self.is_exchanged = !self.is_exchanged;
+        let module = Arc::clone(&self.module);
+        for (slot, _) in &module.layout.exchanged {
+            let register = module.register(*slot);
+            self.memory.set[register] = 1;
+            self.versions.registers[register] += 1;
+        }
     }
 
     /// Prepares for the first tick of a window.
@@ -209,10 +235,16 @@ impl<N: Number> Machine<N> {
     /// Writes registers after all nodes have run.
     fn commit(&mut self) {
         let module = Arc::clone(&self.module);
-        let slots = module.slots();
-        if module.program.commits.iter().all(|write| !reads_register(&module.program, write)) {
-            return self.commit_in_place(&module);
+        match module.commits_read {
+            true => self.commit_copies(&module),
+            false => self.commit_in_place(&module),
         }
+        self.commit_exchanged();
+    }
+
+    /// Writes registers after all values that are written have been copied.
+    fn commit_copies(&mut self, module: &Module) {
+        let slots = module.slots();
         let mut written: Vec<(Slot, Option<Data>)> = Vec::new();
         for t in 0..self.memory.ticks {
             let p = Position::of(t, self.memory.ticks);
@@ -228,7 +260,7 @@ impl<N: Number> Machine<N> {
                     put(self.memory.lent(), module.layout.dtype(slot), at, &value);
                     self.memory.set[register] = 1;
                 }
-                None => put_start(&module, self.memory.lent(), register),
+                None => put_start(module, self.memory.lent(), register),
             }
             self.versions.registers[register] += 1;
         }
