@@ -3,7 +3,7 @@
     python tests/imports/models.py target/debug/rml [PART_OF_A_PATH ..]
 
 Each program must give what the model gives, its parameters must become the tensors of the model again, and what
-`rml export` writes of it must be a model that gives the same. The largest differences are printed as Markdown.
+`rml export` writes of it must be a model that gives the same, by the same names. The largest differences are printed as Markdown.
 """
 
 import json
@@ -110,14 +110,14 @@ def by_runtime(model, net, inputs):
     return {name: np.stack([results[name] for results in found]) for name in names}
 
 
-def by_export(model, net, inputs, words):
-    """The same of what `rml export` wrote: its states begin as they are in the model."""
+def by_export(model, net, inputs):
+    """The same of what `rml export` wrote, by the names of the model: its states begin as they are there."""
     runs = session(model)
     names = [output.name for output in runs.get_outputs()]
     asked = {info.name for info in runs.get_inputs()}
     states, found = {}, []
     for chunk in range(net.chunks):
-        given = {words.get(name, name): values[chunk] for name, values in inputs.items()}
+        given = {name: values[chunk] for name, values in inputs.items()}
         results = dict(zip(names, runs.run(names, {**{k: v for k, v in given.items() if k in asked}, **states})))
         states = {n.removesuffix(".next"): v for n, v in results.items() if n.endswith(".next")}
         found.append(results)
@@ -170,10 +170,11 @@ def check(rml, net, path, folder):
     found = {name: np.array(trace[out[name]]) for name in expected}
     pairs = [largest(found[name], expected[name]) for name in expected]
     worst = max(pairs, key=lambda pair: pair[0] / max(pair[1], 1e-9))
-    call(rml, "export", folder / "net.rml", *params, "--format", "onnx", "--out", folder, "--name", "again")
-    again = by_export(folder / "again.onnx", net, inputs, into)
+    graph = ["--format", "onnx", "--map", folder / "net.toml", "--out", folder, "--name", "again"]
+    call(rml, "export", folder / "net.rml", *params, *graph)
+    again = by_export(folder / "again.onnx", net, inputs)
     for name, values in expected.items():
-        largest(again[out[name]].reshape(values.shape), values)
+        largest(again[name].reshape(values.shape), values)
     tensors = gives_back(rml, folder, onnx.load(path))
     lines = sum(1 for _ in open(folder / "net.rml"))
     return worst, lines, tensors

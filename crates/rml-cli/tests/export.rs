@@ -327,6 +327,33 @@ fn graphs_say_what_goes_in_and_out() {
 }
 
 #[test]
+fn a_mapping_names_what_goes_in_and_out() {
+    let mut folder =
+        folder().file("names.toml", "[ports]\nx = \"x.1\"\nloss = \"22\"\n\"line_0.o.fby0\" = \"h\"\n");
+    let out = folder.rml("export p.rml --node train --format onnx --map names.toml").ok();
+    let names = "in: x.1, y, h, line_0.k\nout: 22, h.next, line_0.k.next\n";
+    assert_eq!(out, format!("./train.onnx\n{names}"));
+    let out = folder.rml("export p.rml --node train --format stablehlo --map names.toml").ok();
+    assert_eq!(out, format!("./train.mlir\n{names}"));
+    for (text, said) in [
+        ("[ports]\nz = \"x\"\n", ["no input, output or state `z`", "`x`, `y`"]),
+        ("[ports]\nx = \"y\"\n", ["two ports would be called \"y\"", "the name of `x`"]),
+        ("[ports]\nx = 1\n", ["must be a text", "this is"]),
+        ("[port]\nx = \"y\"\n", ["`port`", "ports"]),
+    ] {
+        folder = folder.file("wrong.toml", text);
+        let ran = folder.rml("export p.rml --node line --format onnx --map wrong.toml");
+        ran.fails(1, &["malformed-mapping", "wrong.toml:", said[0], said[1]]);
+    }
+    folder.rml("export p.rml --node line --map names.toml").fails(1, &["bad-option", "--map"]);
+    folder.rml("export p.rml --node line --format onnx --map none.toml").fails(1, &["none.toml"]);
+    // An int may overflow, which an output tells.
+    folder = folder.file("suspect.toml", "[ports]\ni = \"suspect\"\n");
+    let ran = folder.rml("export p.rml --node counted --format onnx --map suspect.toml");
+    ran.fails(1, &["malformed-mapping", "suspect"]);
+}
+
+#[test]
 fn graphs_that_cannot_be_are_refused_before_a_file_is_written() {
     let folder = folder().file("e.rml", ERF);
     folder.rml("export p.rml --node windows --format onnx").fails(1, &["bad-option", "--cycles"]);

@@ -144,7 +144,7 @@ fn made(bytes: Bytes, origin: &str, external: &External<'_>, options: &Options) 
         tensors: mapping::tensors(&built, &names, origin),
         inputs: word(&built.inputs),
         outputs: word(&built.outputs),
-        states: built.states.clone(),
+        states: built.states.iter().map(|s| (s.input.clone(), s.output.clone())).collect(),
         program: text,
         mapping_text,
     })

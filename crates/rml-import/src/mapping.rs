@@ -14,10 +14,14 @@ pub(crate) fn text(built: &Built, names: &[Vec<String>], origin: &str) -> String
     let mut text = format!("# The parameters of the program, made of the tensors of {origin}.\n");
     let root = names.last();
     let word = |var: &crate::program::Var| root.map_or("", |names| names[var.0].as_str()).to_owned();
-    for (kind, list) in [("input", &built.inputs), ("output", &built.outputs)] {
-        for (name, var) in list.iter().filter(|(name, var)| word(var) != **name) {
-            let _ = writeln!(text, "# The {kind} `{}` is {name:?} in the model.", word(var));
-        }
+    let states = built.states.iter().map(|state| (&state.input, &state.var));
+    let ports = built.inputs.iter().chain(&built.outputs).map(|(name, var)| (name, var)).chain(states);
+    let renamed: Vec<_> = ports.filter(|(name, var)| word(var) != **name).collect();
+    if !renamed.is_empty() {
+        text.push_str("\n[ports]\n");
+    }
+    for (name, var) in renamed {
+        let _ = writeln!(text, "{:?} = {name:?}", word(var));
     }
     text.push_str("\n[params]\n");
     for Instance { node, path, sources } in built.program.instances(names) {

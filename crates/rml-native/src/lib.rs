@@ -21,7 +21,7 @@ use rml_base::profile::Scope;
 use rml_executor::{
     About, Accuracy, Executor, Footprint, Handover, PrepareOptions, Prepared, Refused, Running,
 };
-use rml_ir::{Precision, Type, Value};
+use rml_ir::{Data, Precision, Type, Value};
 use rml_nest::{Ends, Home, NestNode, NestProgram, NestStage, Output, Slot, Work};
 use rml_plan::Plan;
 
@@ -206,7 +206,8 @@ struct Module {
     registers: Vec<Slot>,
     /// The registers that each node writes.
     written: Vec<Vec<usize>>,
-    starts: Vec<Option<Value>>,
+    /// The elements of each register while it is not set, if all readers see the same constant.
+    starts: Vec<Option<Data>>,
     /// The outputs that read registers.
     early: Vec<usize>,
     /// Whether commits read registers.
@@ -252,6 +253,7 @@ impl Module {
         let per_tick = many.saturating_sub(one).div_ceil(64) * if finds { 2 } else { 1 };
         let footprint = Footprint { fixed: one.saturating_sub(per_tick), per_tick };
         let early = early(&program);
+        let starts = starts.iter().map(|start| start.as_ref().map(Value::to_data)).collect();
         program.commits.retain(|write| layout.exchanged.iter().all(|(own, _)| *own != write.register));
         let commits_read = program.commits.iter().any(|write| run::reads_register(&program, write));
         Ok(Module {

@@ -25,7 +25,7 @@ mod train;
 
 pub use checkpoint::{Best, Checkpoint, Parameters, TrainingPosition};
 pub use engines::{Engine, PlanShape};
-pub use export::model::{ExportedModel, ModelFormat, export_model};
+pub use export::model::{ExportedModel, ModelExport, ModelFormat, export_model};
 pub use export::{CExport, CMath, CProgram, Exported, Memory, export_c};
 pub use grad::check::{CheckOptions, Checked, GradCheck, gradcheck};
 pub use grad::{GradOptions, Gradients, grad};

@@ -10,7 +10,7 @@ use rml_ir::{Precision, Value};
 
 use crate::expand::{self, Expanded, WantedParameter};
 use crate::tensors::{Stored, TensorFile};
-use crate::{layouts, mapping};
+use crate::{layouts, mapping, node};
 
 /// The text of a mapping file.
 ///
@@ -48,6 +48,43 @@ impl Mapping {
         let name = path.display().to_string();
         let text = contents::text(path).map_err(|why| why.diagnostic(&name))?;
         Ok(Self { name, text })
+    }
+
+    /// The names that the mapping gives ports: to each of `ports`, the inputs, outputs and states of a graph, its name
+    /// in another model; by default its own. The text of the mapping is added to `sources`.
+    ///
+    /// # Errors
+    /// A mapping that is malformed, or names what is no port; two ports with one name.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), rml::Diagnostics> {
+    /// let mapping = rml::Mapping::text("map.toml", "[ports]\nx = \"input.1\"\n");
+    /// let mut sources = rml::Sources::new();
+    /// assert_eq!(mapping.ports(&["x", "y"], &mut sources)?, ["input.1", "y"]);
+    /// assert!(mapping.ports(&["y"], &mut sources).is_err());
+    /// # Ok(()) }
+    /// ```
+    pub fn ports(&self, ports: &[&str], sources: &mut Sources) -> Result<Vec<String>, Diagnostics> {
+        let file = sources.add(self.name.clone(), self.text.clone());
+        let given = mapping::parse(&self.text, file)?.ports;
+        let mut names: Vec<String> = ports.iter().map(|port| (*port).to_owned()).collect();
+        let mut findings = Diagnostics::new();
+        for (port, name) in &given {
+            let Some(at) = ports.iter().position(|own| *own == port.text) else {
+                let what = format!("there is no input, output or state `{}`", port.text);
+                let known = ports.iter().map(|port| format!("`{port}`")).collect::<Vec<_>>().join(", ");
+                findings.push(node::bad(port.span, what, "no port").help(format!("there are {known}")));
+                continue;
+            };
+            names[at].clone_from(&name.text);
+        }
+        for (port, name) in &given {
+            if names.iter().filter(|own| **own == name.text).count() > 1 {
+                let what = format!("two ports would be called {:?}", name.text);
+                findings.push(node::bad(name.span, what, format!("the name of `{}`", port.text)));
+            }
+        }
+        if findings.is_empty() { Ok(names) } else { Err(findings) }
     }
 }
 

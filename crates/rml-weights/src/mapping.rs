@@ -1,6 +1,6 @@
 //! Mapping files: the foreign tensors of which each parameter of a program is made. A file is TOML with the tables
 //! `params` (parameters by path), `use` (layouts of whole layers), `layout` (your own layouts), `fixed` (tensors that
-//! are no parameters) and the list `ignore`.
+//! are no parameters), `ports` (other names of inputs, outputs and states) and the list `ignore`.
 
 use rml_base::{Diagnostic, Diagnostics, FileId};
 
@@ -19,6 +19,8 @@ pub(crate) struct Written {
     pub(crate) fixed: Vec<Entry>,
     /// Patterns of foreign tensors that are ignored.
     pub(crate) ignore: Vec<Name>,
+    /// The inputs, outputs and states of the program, each with its name in a model.
+    pub(crate) ports: Vec<(Name, Name)>,
 }
 
 /// A named value, which is parsed after its placeholders have been filled.
@@ -74,7 +76,7 @@ pub(crate) fn parse(text: &str, file: FileId) -> Result<Written, Diagnostics> {
 
 fn fill(mapping: &mut Written, root: &Node, findings: &mut Diagnostics) -> Result<(), Diagnostic> {
     let root = root.table("a mapping")?;
-    root.only(&["params", "use", "layout", "fixed", "ignore"], "a mapping")?;
+    root.only(&["params", "use", "layout", "fixed", "ignore", "ports"], "a mapping")?;
     mapping.params = entries(root, "params")?;
     mapping.fixed = entries(root, "fixed")?;
     for item in root.get("use").map_or(Ok(&[][..]), |n| n.list("`use`, written `[[use]]`,"))? {
@@ -93,6 +95,11 @@ fn fill(mapping: &mut Written, root: &Node, findings: &mut Diagnostics) -> Resul
     }
     for item in root.get("ignore").map_or(Ok(&[][..]), |n| n.list("`ignore`"))? {
         mapping.ignore.push(item.name("a tensor to ignore")?);
+    }
+    if let Some(ports) = root.get("ports") {
+        for (name, value) in ports.table("`ports`")?.iter() {
+            mapping.ports.push((name.clone(), value.name("the name of a port")?));
+        }
     }
     Ok(())
 }

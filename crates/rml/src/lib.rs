@@ -54,7 +54,7 @@ pub use rml_run::{
     Best, BestBy, CExport, CMath, CProgram, Cell, CheckOptions, Checked, Checkpoint, Classes, Confusion,
     Criterion, Element, Ending, Engine, EpochSummary, Evaluate, EvaluatedSamples, ExportedModel, Fixed,
     GradCheck, GradOptions, Gradients, Imported, ImportedModel, InferOptions, InferReport, InputPort,
-    LOG_FILES, Length, Metrics, ModelFormat, ModelOptions, Norms, Observer, OutputPort, Outputs,
+    LOG_FILES, Length, Metrics, ModelExport, ModelFormat, ModelOptions, Norms, Observer, OutputPort, Outputs,
     ParameterStats, Parameters, PlanShape, ProfileReport, Progress, Ran, RunOptions, RunOutcome, RunState,
     RunsPage, SWEEP_FILES, Series, Session, Settings, ShownWindow, Split, Spread, StateOption, Stepper,
     Stream, StreamEnd, SweepObserver, SweepOptions, SweepReport, SweepRow, TestSplit, Trace, TrainInfo,

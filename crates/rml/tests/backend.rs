@@ -12,8 +12,8 @@ use rml::backend::{
     self, About, Backend, Buffer, Compiled, Cpu, DefKind, Executable, Failure, Function, Held, Outcome,
 };
 use rml::{
-    CheckOptions, Columns, Engine, Format, GradOptions, InferOptions, ModelFormat, Options, Profile,
-    ProfileReport, RunOptions, Session, Stream, TrainOptions, Value,
+    CheckOptions, Columns, Engine, Format, GradOptions, InferOptions, ModelExport, ModelFormat, Options,
+    Profile, ProfileReport, RunOptions, Session, Stream, TrainOptions, Value,
 };
 use support::{CLASSIFIER, code, data, options, source, train};
 
@@ -242,8 +242,8 @@ fn what_is_compiled_is_told_of_each_epoch_and_of_the_whole_training() {
 fn what_is_compiled_does_not_grow_with_the_length_of_windows() {
     let compile = |cycles| {
         let options = Options { node: Some("train".to_owned()), ..Options::default() };
-        let model =
-            rml::export_model(&source(CLASSIFIER), &options, None, ModelFormat::StableHlo, Some(cycles));
+        let export = ModelExport { cycles: Some(cycles), ..ModelExport::new(ModelFormat::StableHlo) };
+        let model = rml::export_model(&source(CLASSIFIER), &options, None, &export);
         String::from_utf8(model.unwrap().bytes).unwrap()
     };
     let without_numbers = |text: String| {

@@ -21,6 +21,10 @@ pub(crate) struct Export {
     /// The checkpoint with the initial values of states; by default those of the program
     #[arg(long, value_name = "FILE")]
     pub(crate) params: Option<PathBuf>,
+    /// The mapping file whose table `ports` names the inputs, outputs and states of a graph (`onnx`, `stablehlo`), as
+    /// `rml import` writes it; by default they have their names in the program
+    #[arg(long, value_name = "FILE")]
+    pub(crate) map: Option<PathBuf>,
     /// The most cycles of a window, or of a call where there are no windows (by default as few as the program needs). A
     /// graph (`onnx`, `stablehlo`) has exactly that many
     #[arg(long, value_name = "N", value_parser = values::positive)]

@@ -2,7 +2,7 @@
 
 use clap::ValueEnum as _;
 use rml::codes::run::BAD_OPTION;
-use rml::{CExport, CMath, Checkpoint, Diagnostic, ModelFormat, Options, Source};
+use rml::{CExport, CMath, Checkpoint, Diagnostic, Mapping, ModelExport, ModelFormat, Options, Source};
 
 use crate::args::{Export, Math, Target};
 use crate::output::{Output, Stop};
@@ -56,6 +56,12 @@ fn c(
     checkpoint: Option<&Checkpoint>,
     output: &mut Output,
 ) -> Result<(), Stop> {
+    if args.map.is_some() {
+        let what = "`--map` names the inputs and outputs of a graph, but the output is C";
+        return Err(Diagnostic::error(BAD_OPTION, what)
+            .help("leave it out, or write `--format onnx`")
+            .into());
+    }
     let math = match args.math {
         None | Some(Math::Own) => CMath::Own,
         Some(Math::Library) => CMath::Library,
@@ -96,12 +102,14 @@ fn model(
         let what = "`--math` says where functions of C come from, but the output is not C";
         return Err(Diagnostic::error(BAD_OPTION, what).help("leave it out, or write `--format c`").into());
     }
-    let model = rml::export_model(source, options, checkpoint, format, args.cycles)?;
+    let mapping = args.map.as_deref().map(Mapping::read).transpose()?;
+    let export = ModelExport { format, cycles: args.cycles, mapping: mapping.as_ref() };
+    let model = rml::export_model(source, options, checkpoint, &export)?;
     output.report(&model.warnings, &model.sources);
     let name = args.name.as_ref().unwrap_or(&model.node);
     let file = args.out.join(format!("{name}.{}", format.ending()));
     rml::create_folder(&args.out)?;
-    super::check_output(&file, source, [args.params.as_ref()])?;
+    super::check_output(&file, source, [args.params.as_ref(), args.map.as_ref()])?;
     super::write(&file, &model.bytes)?;
     let (inputs, outputs) = (model.inputs.join(", "), model.outputs.join(", "));
     output.print(&format!("{}\nin: {inputs}\nout: {outputs}\n", file.display()))

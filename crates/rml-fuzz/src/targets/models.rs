@@ -3,7 +3,7 @@
 use std::sync::OnceLock;
 
 use rml::codes::run::{IMPORT_REFUSED, MALFORMED_MODEL};
-use rml::{Checkpoint, Error, ModelFormat, ModelOptions, Options, Session, Source};
+use rml::{Checkpoint, Error, ModelExport, ModelFormat, ModelOptions, Options, Session, Source};
 use rml_testkit::Lcg;
 
 use super::{Target, bytes, nothing_smaller};
@@ -67,7 +67,7 @@ fn exported(node: &str) -> Result<Vec<u8>, Error> {
     let source = Source::text("models.rml", PROGRAM);
     let states = Session::new(&rml::compile(&source, &options)?).states()?;
     let checkpoint = Checkpoint::of_states(states);
-    Ok(rml::export_model(&source, &options, Some(&checkpoint), ModelFormat::Onnx, None)?.bytes)
+    Ok(rml::export_model(&source, &options, Some(&checkpoint), &ModelExport::new(ModelFormat::Onnx))?.bytes)
 }
 
 fn generate(r: &mut Lcg, corpus: &Corpus) -> FuzzInput {

@@ -18,10 +18,19 @@ use crate::{Fixed, Options, StateOption};
 pub(crate) struct Built {
     pub(crate) program: Program,
     pub(crate) weights: Vec<Weight>,
-    /// Names of the model and variables of the node that runs: inputs, outputs, states with the output that they keep.
+    /// Names of the model and variables of the node that runs.
     pub(crate) inputs: Vec<(String, Var)>,
     pub(crate) outputs: Vec<(String, Var)>,
-    pub(crate) states: Vec<(String, String)>,
+    pub(crate) states: Vec<BuiltState>,
+}
+
+/// A state of the node that runs.
+pub(crate) struct BuiltState {
+    /// The input of the model.
+    pub(crate) input: String,
+    pub(crate) var: Var,
+    /// The output of the model that it keeps.
+    pub(crate) output: String,
 }
 
 /// Builds the program of a model.
@@ -76,7 +85,7 @@ pub(crate) fn build(model: &Model, options: &Options) -> Res<Built> {
             continue;
         }
         builder.delay(var, next, initializer.map(|t| t.value.to_precision(precision)))?;
-        states.push((name, output));
+        states.push(BuiltState { input: name, var, output });
     }
     inputs.sort_by_key(|(_, var)| *var);
     builder.frame().node.inputs = inputs.iter().map(|(_, var)| *var).collect();
@@ -136,7 +145,7 @@ impl Builder<'_> {
         mut self,
         inputs: Vec<(String, Var)>,
         outputs: Vec<(String, Var)>,
-        states: Vec<(String, String)>,
+        states: Vec<BuiltState>,
     ) -> Built {
         let mut root = std::mem::take(&mut self.frame().node);
         root.prune();

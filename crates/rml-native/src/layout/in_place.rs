@@ -1,5 +1,5 @@
-//! Registers whose new values are not copied at the end of a window. Either the slot that is committed uses the memory of
-//! the register while the window runs, or the two exchange their memory at the end.
+//! Registers whose new values are not copied at the end of a window. Either the slot that is committed uses the memory
+//! of the register while the window runs, or the two exchange their memory at the end.
 
 use rml_base::IndexVec;
 use rml_nest::{
@@ -32,8 +32,8 @@ pub(super) fn taken(program: &NestProgram, rooms: &IndexVec<Slot, Room>) -> Inde
     taken
 }
 
-/// The registers that exchange their memory with the slot that is committed to them. Only the commit reads the slot after
-/// the window has run.
+/// The registers that exchange their memory with the slot that is committed to them. Only the commit reads the slot
+/// after the window has run.
 pub(super) fn exchanged(program: &NestProgram, layout: &Layout) -> Vec<(Slot, Slot)> {
     if program.ahead > 0 {
         return Vec::new();

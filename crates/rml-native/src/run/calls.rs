@@ -169,7 +169,8 @@ impl<N: Number> Calls<N> for Runner<'_, N> {
     fn call(&mut self, memory: Lent<'_, N>, id: i64, tick: usize, ticks: usize, block: isize) -> bool {
         let all = memory.ticks;
         if id == i64::from(i32::MIN) {
-            self.kept.extend(super::kept(self.module, memory, &self.module.written[block.unsigned_abs()]));
+            let written = &self.module.written[block.unsigned_abs()];
+            super::keep(self.module, memory, written, &mut self.kept);
             return true;
         }
         let Ok(id) = usize::try_from(id) else {

@@ -60,9 +60,9 @@ enum Search {
     Found(usize),
 }
 
-/// A copy of registers.
-fn kept<N: Number>(module: &Module, memory: Lent<'_, N>, registers: &[usize]) -> Kept {
-    let one = |register: &usize| {
+/// Appends a copy of registers.
+fn keep<N: Number>(module: &Module, memory: Lent<'_, N>, registers: &[usize], to: &mut Kept) {
+    to.extend(registers.iter().map(|register| {
         let slot = module.registers[*register];
         // A register that slides is not overwritten.
         let data = match module.layout.sliding(slot) {
@@ -70,8 +70,7 @@ fn kept<N: Number>(module: &Module, memory: Lent<'_, N>, registers: &[usize]) ->
             None => elements(module, memory, slot),
         };
         (*register, memory.sets(*register, 1)[0], data)
-    };
-    registers.iter().map(one).collect()
+    }));
 }
 
 /// Sets registers back to saved values.
@@ -95,7 +94,7 @@ fn put_start<N: Number>(module: &Module, memory: Lent<'_, N>, register: usize) {
     memory.sets_mut(register, 1)[0] = 0;
     if let Some(start) = &module.starts[register] {
         let slot = module.registers[register];
-        put(memory, start.dtype(), memory.at(slot.index()), &start.to_data());
+        put(memory, start.dtype(), memory.at(slot.index()), start);
     }
 }
 
@@ -203,7 +202,10 @@ impl<N: Number> Machine<N> {
             }
         }
         self.begin_slides();
-        self.saved = kept(&module, self.memory.lent(), &module.written.concat());
+        self.saved.clear();
+        for written in &module.written {
+            keep(&module, self.memory.lent(), written, &mut self.saved);
+        }
         self.versions.windows += 1;
     }
 

@@ -200,6 +200,17 @@ pub(super) fn append_strided<'m, T: Copy + 'm>(
     gather(read(first - before, before + after + 1), before, strides, dims, to);
 }
 
+/// Whether a tensor with these strides is stored row by row.
+pub(super) fn is_dense(strides: &[isize], dims: &[usize]) -> bool {
+    let mut len = 1;
+    let mut axes = strides.iter().zip(dims).rev();
+    axes.all(|(stride, n)| {
+        let expected = len;
+        len *= n.cast_signed();
+        *stride == expected
+    })
+}
+
 /// Copies the elements at strided places to `to` and the following places. The two must not overlap, unless they are
 /// identical.
 pub(super) fn copy<N: Number>(
@@ -210,7 +221,7 @@ pub(super) fn copy<N: Number>(
     to: usize,
 ) {
     let n: usize = dims.iter().product();
-    let is_row = strides == dense(dims);
+    let is_row = is_dense(strides, dims);
     if is_row && first == to {
         return;
     }

@@ -2,12 +2,13 @@
 
 use std::sync::Arc;
 
-use rml_backend::routine::{RoutineInput, SUSPECT, WindowModel};
+use rml_backend::routine::{Port, PortRole, RoutineInput, SUSPECT, WindowModel};
 use rml_base::codes::run as codes;
 use rml_base::{Diagnostic, Diagnostics, Error, Sources};
 use rml_driver::{Options, Program, Source};
 use rml_onnx::Refused;
 use rml_plan::{Ends, Plan};
+use rml_weights::Mapping;
 
 use super::{Prepared, cycles, few, prepare};
 use crate::checkpoint::Checkpoint;
@@ -38,13 +39,39 @@ impl ModelFormat {
     }
 }
 
+/// The options of an export as a graph.
+///
+/// ```
+/// use rml::{ModelExport, ModelFormat};
+///
+/// let export = ModelExport { cycles: Some(8), ..ModelExport::new(ModelFormat::Onnx) };
+/// assert!(export.mapping.is_none());
+/// ```
+#[derive(Clone, Copy, Debug)]
+pub struct ModelExport<'m> {
+    /// The format.
+    pub format: ModelFormat,
+    /// How many cycles a call runs; by default one step of a stream, with the cycles that it looks ahead.
+    pub cycles: Option<usize>,
+    /// Names for the inputs, outputs and states of the graph; by default those of the program.
+    pub mapping: Option<&'m Mapping>,
+}
+
+impl ModelExport<'_> {
+    /// An export with the default options.
+    pub fn new(format: ModelFormat) -> Self {
+        Self { format, cycles: None, mapping: None }
+    }
+}
+
 /// A program as a graph, with its warnings.
 ///
 /// ```
 /// # fn main() -> Result<(), rml::Error> {
 /// # let source = rml::Source::text("f.rml", "node f(x: num []) -> (o)  o = 2.0 * x;");
 /// # let options = rml::Options::default();
-/// let model = rml::export_model(&source, &options, None, rml::ModelFormat::Onnx, None)?;
+/// let export = rml::ModelExport::new(rml::ModelFormat::Onnx);
+/// let model = rml::export_model(&source, &options, None, &export)?;
 /// assert_eq!((model.inputs, model.outputs), (vec!["x".to_owned()], vec!["o".to_owned()]));
 /// # Ok(()) }
 /// ```
@@ -64,38 +91,44 @@ pub struct ExportedModel {
     pub sources: Arc<Sources>,
 }
 
-/// Exports node [`Options::node`] as a graph that other tools run. One call runs a window of exactly `cycles` cycles,
-/// or a block if there are no windows; by default one step of a stream, with the cycles that it looks ahead. States
-/// start with the values of the checkpoint, or else with those of the program; parameters that nothing changes are
-/// constants.
+/// Exports node [`Options::node`] as a graph that other tools run. One call runs a window of exactly
+/// [`cycles`](ModelExport::cycles) cycles, or a block if there are no windows. States start with the values of the
+/// checkpoint, or else with those of the program; parameters that nothing changes are constants.
 ///
 /// # Errors
 /// A program that does not compile, or has no plan of fixed memory; a checkpoint of another program; operations that
-/// the format cannot express.
+/// the format cannot express; a mapping that is malformed, or names what the graph does not have.
 ///
 /// ```
 /// # fn main() -> Result<(), rml::Error> {
 /// let source = rml::Source::text("filter.rml", "node filter(x: num []) -> (y)  y = 0.9 * (0.0 fby y) + 0.1 * x;");
-/// let model = rml::export_model(&source, &rml::Options::default(), None, rml::ModelFormat::Onnx, None)?;
-/// assert_eq!((model.inputs[0].as_str(), model.outputs[0].as_str()), ("x", "y"));
+/// let mapping = rml::Mapping::text("map.toml", "[ports]\nx = \"input.1\"\n");
+/// let export = rml::ModelExport { mapping: Some(&mapping), ..rml::ModelExport::new(rml::ModelFormat::Onnx) };
+/// let model = rml::export_model(&source, &rml::Options::default(), None, &export)?;
+/// assert_eq!((model.inputs[0].as_str(), model.outputs[0].as_str()), ("input.1", "y"));
 /// # Ok(()) }
 /// ```
 pub fn export_model(
     source: &Source,
     options: &Options,
     checkpoint: Option<&Checkpoint>,
-    format: ModelFormat,
-    ticks: Option<usize>,
+    export: &ModelExport<'_>,
 ) -> Result<ExportedModel, Error> {
+    let ticks = export.cycles;
     let Prepared { program, plan, states } = prepare(source, options, checkpoint, ticks)?;
     let fail = |d: Diagnostic| program.error(d);
     let ticks = cycles(&plan, ticks).map_err(fail)?;
     check(&program, &plan, ticks).map_err(fail)?;
-    let model = rml_lower::model(&plan, ticks, &|key| states.of(key));
+    let mut model = rml_lower::model(&plan, ticks, &|key| states.of(key));
+    if let Some(mapping) = export.mapping {
+        let mut sources = Sources::clone(program.sources());
+        let renamed = rename(&mut model, mapping, &mut sources);
+        renamed.map_err(|findings| Error::new(findings, Arc::new(sources)))?;
+    }
     let of = if ticks == 1 { "one cycle".to_owned() } else { format!("{ticks} cycles") };
     let note =
         format!("Node `{}`, {of} a call, made by rml. Change the program, not this file.", program.node());
-    let bytes = match format {
+    let bytes = match export.format {
         ModelFormat::Onnx => rml_onnx::export(&model, &note).map_err(|why| fail(refused(&program, &why)))?,
         ModelFormat::StableHlo => rml_stablehlo::export(&model, &note).into_bytes(),
     };
@@ -103,6 +136,36 @@ pub fn export_model(
     let (inputs, outputs) = names(&model);
     Ok(ExportedModel { node: program.node().to_owned(), bytes, inputs, outputs, warnings, sources })
 }
+
+/// Gives the ports of a graph the names of a mapping. The new value of a state has the name of the state, and its
+/// ending.
+fn rename(model: &mut WindowModel, mapping: &Mapping, sources: &mut Sources) -> Result<(), Diagnostics> {
+    let is_next = |port: &&mut Port| matches!(port.role, PortRole::State | PortRole::IsSet);
+    let inputs = model.inputs.iter_mut().filter_map(|given| match given {
+        RoutineInput::Port(port) => Some(port),
+        RoutineInput::Fixed(_) => None,
+    });
+    let (next, outputs): (Vec<_>, Vec<_>) = model.outputs.iter_mut().partition(is_next);
+    let mut ports: Vec<&mut Port> = inputs.chain(outputs).collect();
+    let own: Vec<String> = ports.iter().map(|port| port.name.clone()).collect();
+    let names = mapping.ports(&own.iter().map(String::as_str).collect::<Vec<_>>(), sources)?;
+    if model.routine.may_stop() && names.iter().any(|name| name == SUSPECT) {
+        let what =
+            format!("an input or output would be called `{SUSPECT}`, as the output that reports an error");
+        return Err(Diagnostics::from(Diagnostic::error(codes::MALFORMED_MAPPING, what)));
+    }
+    for port in next {
+        let state = port.name.strip_suffix(NEXT);
+        if let Some(at) = state.and_then(|state| own.iter().position(|name| name == state)) {
+            port.name = names[at].clone() + NEXT;
+        }
+    }
+    ports.iter_mut().zip(names).for_each(|(port, name)| port.name = name);
+    Ok(())
+}
+
+/// The ending of the name of the new value of a state.
+const NEXT: &str = ".next";
 
 /// The names of the inputs and outputs of a graph.
 fn names(model: &WindowModel) -> (Vec<String>, Vec<String>) {

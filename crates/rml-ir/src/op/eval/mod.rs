@@ -14,7 +14,6 @@ use super::{Binary, Op};
 use crate::types::Precision;
 use crate::value::Value;
 
-mod convolution;
 mod depthwise;
 mod einsum;
 mod fourier;
@@ -34,11 +33,11 @@ mod sort;
 mod strided;
 mod view;
 
-pub use convolution::Convolution;
 pub use linear::product_onto;
 pub use need::need;
 pub use reduce::Around;
 pub use slices::{Number, negligible};
+pub use sliding::Convolution;
 use view::View;
 
 /// Why an operator has no result although its operands have the right types.
@@ -159,9 +158,9 @@ fn binary(op: &Op, a: &Value, b: &Value) -> Result<Value, EvalError> {
         Op::Einsum(labels) => Ok(einsum::einsum(labels, &[&left, &right])),
         Op::MatMul => Ok(linear::matmul(&left, &right)),
         Op::Solve => Ok(matrices::solve(&left, &right)),
-        Op::Conv(conv) => Ok(convolution::conv(conv, &left, &right)),
-        Op::ConvTranspose { shape, conv } => Ok(convolution::conv_transpose(shape, conv, &left, &right)),
-        Op::ConvKernel { shape, conv } => Ok(convolution::conv_kernel(shape, conv, &left, &right)),
+        Op::Conv(conv) => Ok(sliding::conv(conv, &left, &right)),
+        Op::ConvTranspose { shape, conv } => Ok(sliding::conv_transpose(shape, conv, &left, &right)),
+        Op::ConvKernel { shape, conv } => Ok(sliding::conv_kernel(shape, conv, &left, &right)),
         Op::Gather { axis } => gather::gather(*axis, &left, &right),
         Op::ScatterAdd { shape, axis } => gather::scatter_add(shape, *axis, &left, &right),
         Op::Pick => gather::pick(&left, &right),

@@ -6,7 +6,6 @@
 
 use smallvec::SmallVec;
 
-use super::convolution::{Part, together};
 use crate::op::result::picked;
 use crate::op::{Conv, Op, Pool, Reduction};
 use crate::types::{DType, Precision, Shape};
@@ -123,15 +122,11 @@ pub fn need(op: &Op, args: &[&Value], precision: Precision) -> u64 {
             // reordered.
             sum_of_bytes(args).saturating_mul(4).saturating_add(result.saturating_mul(3))
         }
-        Op::Conv(conv) => {
-            let kernel = args.get(1).map_or(&[][..], |k| dims(k));
-            convolution(conv, Part::Result, [dims(x), kernel], num)
-        }
+        Op::Conv(conv) => convolution(conv, dims(x), args.get(1).map_or(&[], |k| dims(k)), args, num),
         Op::ConvTranspose { shape, conv } => {
-            let kernel = args.get(1).map_or(&[][..], |k| dims(k));
-            convolution(conv, Part::Operand, [shape.dims(), kernel], num)
+            convolution(conv, shape.dims(), args.get(1).map_or(&[], |k| dims(k)), args, num)
         }
-        Op::ConvKernel { shape, conv } => convolution(conv, Part::Kernel, [dims(x), shape.dims()], num),
+        Op::ConvKernel { shape, conv } => convolution(conv, dims(x), shape.dims(), args, num),
         Op::MaxPool(pool) | Op::AvgPool(pool) => pooled(pool, dims(x), 1).saturating_mul(2 * num),
         // The windows are collected without knowing how many elements they have.
         Op::Patches(pool) => pooled(pool, dims(x), taps(pool)).saturating_mul(4 * num),
@@ -197,9 +192,9 @@ fn matmul(args: &[&Value], num: u64) -> u64 {
     product(stack.dims().iter().copied().chain([m, *columns])).saturating_mul(num)
 }
 
-/// A convolution or one of its transposes: the result, the windows of an example that are copied at once, or the
-/// positions of all elements of windows, a product, and copies of the operands by groups.
-fn convolution(conv: &Conv, part: Part, [x, kernel]: [&[usize]; 2], num: u64) -> u64 {
+/// A convolution or one of its transposes: the result, the windows of an example and their transpose, a product, and
+/// copies of the operands by groups.
+fn convolution(conv: &Conv, x: &[usize], kernel: &[usize], args: &[&Value], num: u64) -> u64 {
     let rank = conv.axes.len();
     let ([sizes @ .., channels, filters], Some(first)) = (kernel, x.len().checked_sub(rank + 1)) else {
         return 0;
@@ -211,23 +206,17 @@ fn convolution(conv: &Conv, part: Part, [x, kernel]: [&[usize]; 2], num: u64) ->
     let (windows, depth) = (product(windows), product(sizes.iter().copied().chain([*channels])));
     let filters = filters.max(&1);
     let of_group = (filters / conv.groups.max(1)).max(1) as u64;
-    let result = match part {
-        Part::Result => {
-            let batch = product(x[..first].iter().copied());
-            batch.saturating_mul(windows).saturating_mul(*filters as u64)
-        }
-        Part::Operand => product(x.iter().copied()),
-        Part::Kernel => depth.saturating_mul(*filters as u64),
-    };
-    let together = together(windows, depth);
-    let is_depthwise = conv.groups > 1 && *channels == 1 && of_group == 1;
-    let rows = if is_depthwise { windows.saturating_mul(2) } else { together }.saturating_mul(depth);
-    let products = together.saturating_mul(of_group).saturating_add(depth.saturating_mul(of_group));
-    // The kernel of a group, and the same with whole panels.
-    let packed = depth.saturating_mul(2 * (of_group + 64));
-    let elements = [result, rows, products, packed].into_iter().fold(0, u64::saturating_add);
+    let batch = product(x[..first].iter().copied());
+    let convolved = batch.saturating_mul(windows).saturating_mul(*filters as u64);
+    let inputs = product(x.iter().copied());
+    let kernels = depth.saturating_mul(*filters as u64);
+    let result = convolved.max(inputs).max(kernels);
+    let rows = windows.saturating_mul(depth).saturating_mul(2);
+    let products = windows.saturating_mul(of_group).saturating_add(depth.saturating_mul(of_group));
+    let elements = result.saturating_add(rows).saturating_add(products);
     let multiplied = rows.saturating_add(products).saturating_mul(num);
-    elements.saturating_mul(num).saturating_add(blocks(multiplied))
+    let operands = sum_of_bytes(args).saturating_mul(2);
+    elements.saturating_mul(num).saturating_add(blocks(multiplied)).saturating_add(operands)
 }
 
 /// The elements of a window.

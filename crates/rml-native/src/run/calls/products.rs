@@ -7,7 +7,7 @@ use rml_ir::op::Number;
 use rml_kernels::Packed;
 use rml_nest::{Access, Call, Contraction, Home, NestProgram, Order, Tick, dense};
 
-use super::super::view::{At, View, scatter, strided};
+use super::super::view::{At, View, is_dense, scatter, strided};
 use super::{Ready, Runner, is_kept, piece};
 use crate::ffi::Lent;
 use crate::layout::Room;
@@ -355,7 +355,7 @@ fn is_summed<N: Number>(runner: &Runner<'_, N>, ready: &Ready, products: &Produc
     let is_turned =
         products.forms[0] == Form::Columns || products.forms[0] == Form::Rows && (m == 1 || k == 1);
     let is_own = only(start, at)
-        .is_some_and(|own| own.slot == ready.out && own.offset == 0 && own.strides == dense(&start.dims));
+        .is_some_and(|own| own.slot == ready.out && own.offset == 0 && is_dense(&own.strides, &start.dims));
     is_own
         && layout.rooms[ready.out] == Room::One
         && products.stack == 1
@@ -485,7 +485,7 @@ pub(super) fn begin<N: Number>(
 ) {
     let (first, strides) = runner.slots.find(memory, &start.source, at);
     let to = out + some.start;
-    if strides == dense(&start.dims) {
+    if is_dense(strides, &start.dims) {
         if first != out {
             memory.nums_mut(to, some.len()).copy_from_slice(memory.nums(first + some.start, some.len()));
         }
