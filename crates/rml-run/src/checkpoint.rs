@@ -4,6 +4,7 @@
 mod dump;
 mod mismatch;
 mod position;
+mod roots;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -23,6 +24,8 @@ use crate::settings::Settings;
 use mismatch::Mismatch;
 pub use position::{Best, TrainingPosition};
 pub(crate) use position::{Done, Origin, Reached, Setup};
+use roots::Root;
+pub use roots::params_file;
 
 /// The version of the metadata.
 const FORMAT: u32 = 1;
@@ -68,6 +71,10 @@ pub struct Checkpoint {
     shards: BTreeMap<usize, IndexMap<Arc<str>, Value>>,
     /// How data is prepared, if there is no position that records it.
     preparation: Preparation,
+    /// The prefix that was requested with the name of the file.
+    root: Option<Root>,
+    /// The names in the file of the states that have other names here.
+    moved: IndexMap<Arc<str>, Arc<str>>,
 }
 
 /// The prefix of the names of states of shards except the first one. No instance path has a number between points, so
@@ -135,6 +142,9 @@ impl From<Checkpoint> for Parameters {
     }
 }
 
+/// States of a program by path.
+pub(crate) type States = Vec<(Arc<str>, Value)>;
+
 /// Which states of a program a checkpoint must contain.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Policy {
@@ -149,8 +159,9 @@ pub(crate) enum Policy {
 impl Checkpoint {
     /// States by path, without a training run.
     pub fn of_states(states: IndexMap<Arc<str>, Value>) -> Self {
-        let (origin, shards) = (String::new(), BTreeMap::new());
-        Self { origin, states, position: None, shards, preparation: Preparation::default() }
+        let (origin, shards, moved) = (String::new(), BTreeMap::new(), IndexMap::new());
+        let preparation = Preparation::default();
+        Self { origin, states, position: None, shards, preparation, root: None, moved }
     }
 
     /// The same states, learned from data that was prepared in this way.
@@ -215,14 +226,42 @@ impl Checkpoint {
         &self.origin
     }
 
-    /// Reads a file.
+    /// The name of the file, in a sentence.
+    fn shown_origin(&self) -> &str {
+        if self.origin.is_empty() { "the checkpoint" } else { &self.origin }
+    }
+
+    /// Reads a file. A path may end with a prefix of its states, `FILE:classify_0`: a program that has these states
+    /// without the prefix then finds them, and so does a program that has them with the prefix, if the file has them
+    /// without. `FILE:net_0=model_0` replaces one prefix of the file by another.
     ///
     /// # Errors
     /// A file that cannot be read or is not a checkpoint. In a file without the metadata of `rml`, all tensors are
     /// states.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), rml::Error> {
+    /// # let folder = tempfile::tempdir().expect("a folder");
+    /// # let file = folder.path().join("train.safetensors");
+    /// use rml::{Checkpoint, Session};
+    ///
+    /// let text = "node f(x) -> (o)  k = param(2.0);  o = k * x;  node main(x: num []) -> (o)  o = f(x);";
+    /// let source = rml::Source::text("f.rml", text);
+    /// let k = rml::tensor(&[], vec![3.0_f32])?;
+    /// Checkpoint::of_states([("f_0.k".into(), k)].into_iter().collect()).write(&file)?;
+    ///
+    /// let text = "node f(x: num []) -> (o)  k = param(2.0);  o = k * x;";
+    /// let program = rml::compile(&rml::Source::text("f.rml", text), &rml::Options::default())?;
+    /// let mut session = Session::new(&program);
+    /// assert!(session.load(&file).is_err());
+    /// session.load(format!("{}:f_0", file.display()))?;
+    /// # Ok(()) }
+    /// ```
     pub fn read(path: &Path) -> Result<Self, Error> {
-        let file = contents::data(path)?;
-        Self::parse(&file.bytes, &path.display().to_string()).map_err(Error::from)
+        let (path, root) = roots::split(path);
+        let file = contents::data(&path)?;
+        let read = Self::parse(&file.bytes, &path.display().to_string())?;
+        Ok(Self { root, ..read })
     }
 
     /// Reads the bytes of a file.
@@ -270,7 +309,8 @@ impl Checkpoint {
         }
         states.sort_by(|a, b| a.0.cmp(&b.0));
         let (origin, states) = (origin.to_owned(), states.into_iter().collect());
-        Ok(Self { origin, states, position, shards, preparation })
+        let (root, moved) = (None, IndexMap::new());
+        Ok(Self { origin, states, position, shards, preparation, root, moved })
     }
 
     /// The bytes of a file. They depend on the states and the position only.
@@ -310,11 +350,27 @@ impl Checkpoint {
     ///
     /// # Errors
     /// One diagnostic with all names that are missing, unexpected or of another type.
-    pub(crate) fn select(
-        &self,
-        program: &Program,
-        policy: Policy,
-    ) -> Result<Vec<(Arc<str>, Value)>, Diagnostic> {
+    pub(crate) fn select(&self, program: &Program, policy: Policy) -> Result<States, Diagnostic> {
+        let checkpoint = self.of_program(program)?;
+        let (selected, mismatch) = checkpoint.compared(program, policy);
+        if mismatch.is_empty() {
+            return Ok(selected);
+        }
+        let help = self.other_roots(program, policy);
+        Err(mismatch.diagnostic(&checkpoint, program, policy, help))
+    }
+
+    /// The parameters of a program, without other states.
+    ///
+    /// # Errors
+    /// One diagnostic with all parameters that are missing or of another type.
+    pub(crate) fn parameters(&self, program: &Program) -> Result<Self, Diagnostic> {
+        let selected = self.select(program, Policy::Available)?.into_iter();
+        Ok(Self::of_states(selected.filter(|(key, _)| program.flat().states[key].parameter).collect()))
+    }
+
+    /// The states that a program uses, and how the other ones differ.
+    fn compared<'a>(&'a self, program: &'a Program, policy: Policy) -> (States, Mismatch<'a>) {
         let flat = program.flat();
         let (mut selected, mut mismatch) = (Vec::new(), Mismatch::default());
         for (key, state) in &flat.states {
@@ -330,7 +386,7 @@ impl Checkpoint {
         if policy == Policy::Exact {
             mismatch.unexpected.extend(self.states.iter().filter(|(key, _)| !flat.states.contains_key(*key)));
         }
-        if mismatch.is_empty() { Ok(selected) } else { Err(mismatch.diagnostic(self, program, policy)) }
+        (selected, mismatch)
     }
 
     /// The states of a program, other than parameters, that the checkpoint has.

@@ -23,7 +23,7 @@ mod stepper;
 mod trace;
 mod train;
 
-pub use checkpoint::{Best, Checkpoint, Parameters, TrainingPosition};
+pub use checkpoint::{Best, Checkpoint, Parameters, TrainingPosition, params_file};
 pub use engines::{Engine, PlanShape};
 pub use export::model::{ExportedModel, ModelFormat, export_model};
 pub use export::{CExport, CMath, CProgram, Exported, Memory, export_c};

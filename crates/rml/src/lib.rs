@@ -60,7 +60,8 @@ pub use rml_run::{
     Stream, StreamEnd, SweepObserver, SweepOptions, SweepReport, SweepRow, TestSplit, Trace, TrainInfo,
     TrainOptions, TrainPage, TrainRecord, TrainReport, TrainStream, TrainingPosition, Until, UpdateCounts,
     Validate, chronogram, columns_for, export_c, export_model, export_params, grad, gradcheck, import_model,
-    import_params, infer, infer_without_data, learning_curves, params, run, run_files, runs_page, sparkline,
+    import_params, infer, infer_without_data, learning_curves, params, params_file, run, run_files, runs_page,
+    sparkline,
     sweep, sweep_curves, train,
 };
 pub use rml_weights::{

@@ -19,7 +19,7 @@ pub(crate) struct Export {
     #[arg(long, value_enum, default_value_t = Target::C, value_name = "FORMAT")]
     pub(crate) format: Target,
     /// The checkpoint with the initial values of states; by default those of the program
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE[:PREFIX]")]
     pub(crate) params: Option<PathBuf>,
     /// The most cycles of a window, or of a call where there are no windows (by default as few as the program needs). A
     /// graph (`onnx`, `stablehlo`) has exactly that many

@@ -210,8 +210,9 @@ impl Train {
 pub(crate) struct Infer {
     #[command(flatten)]
     pub(crate) program: Program,
-    /// The checkpoint with the parameters; a node without parameters needs none
-    #[arg(long, value_name = "FILE")]
+    /// The checkpoint with the parameters; a node without parameters needs none. FILE:classify_0 if they have this
+    /// prefix in the file and not in the program, or the other way round; FILE:net_0=model_0 replaces a prefix
+    #[arg(long, value_name = "FILE[:PREFIX]")]
     pub(crate) params: Option<PathBuf>,
     /// Columns by input name, as for training
     #[arg(long, value_name = "FILE|DIR")]
