@@ -338,7 +338,8 @@ mod tests {
         let csv = runs_csv(&runs);
         assert_eq!(csv.lines().nth(2), Some("0.1,1,finished,4,0.5,4,"));
         assert_eq!(csv.lines().nth(3), Some("0.1,2,interrupted,,0.5,,"));
-        let text = SweepReport { runs: runs.into(), table: rows, interrupted: true }.text();
+        let text =
+            SweepReport { runs: runs.into(), table: rows, stages: Vec::new(), interrupted: true }.text();
         let cells: Vec<&str> = text.lines().nth(1).expect("a row").split_whitespace().collect();
         assert_eq!(
             cells,
