@@ -11,7 +11,7 @@ from typing import Any, Callable, Iterator, Mapping, Sequence
 import numpy as np
 
 from . import _html, _native
-from ._data import Data, Path, _from_files, _reading, _windows
+from ._data import Data, Params, Path, _from_files, _reading, _states, _windows
 from ._program import _Computing, _where
 from ._progress import _Bar, metrics
 
@@ -169,6 +169,7 @@ class Training(Iterator[Epoch]):
         self._on_batch = on_batch
         self._bar = bar
         self._epochs: list[Epoch] = []
+        self._episodes: list[tuple[int, int, float, float, str]] = []
         self._report: Report | None = None
         self._begun: TrainInfo | None = None
 
@@ -181,6 +182,16 @@ class Training(Iterator[Epoch]):
     def report(self) -> Report | None:
         """The result, once the training has ended."""
         return self._report
+
+    @property
+    def episodes(self) -> dict[str, np.ndarray[Any, Any]]:
+        """The episodes that have ended so far, if `train` was called with `episodes`: arrays by name, which
+        `pandas.DataFrame` makes a frame of. `cycle` is that of the last step, `row` the row of the environment,
+        `return` the sum of the rewards, `length` the number of steps, and `end` is `terminated`, `truncated` or `ended`.
+        """
+        types = {"cycle": np.int64, "row": np.int64, "return": np.float64, "length": np.float64, "end": str}
+        columns = list(zip(*self._episodes)) if self._episodes else [()] * len(types)
+        return {name: np.array(column, dtype=dtype) for (name, dtype), column in zip(types.items(), columns)}
 
     def __iter__(self) -> Training:
         return self
@@ -204,6 +215,7 @@ class Training(Iterator[Epoch]):
     def _taken(self, event: dict[str, Any]) -> Epoch | None:
         """Takes an event; the epoch, if it is the end of one."""
         kind = event.pop("kind")
+        self._episodes.extend(event.pop("episodes", ()))
         if "parameters" in event and "states" in event:
             event["parameters"] = tuple(event["parameters"])
         if kind == "start":
@@ -320,6 +332,9 @@ def train(
     metric: str | None = None,
     log: Path | None = None,
     resume: Path | None = None,
+    init: Params | None = None,
+    episodes: bool | Path = False,
+    episodes_of: str | None = None,
     engine: str = "auto",
     backend: str = "cpu",
     device: str = "cpu",
@@ -346,10 +361,15 @@ def train(
     split and shuffling. `test` and `validate` are the windows to keep: a share below 1.0 or a count, drawn by the
     seed, or `"last:0.2"` and `"last:297"` for the last ones in the order of the data; `validate` may be other data.
     `save` names a checkpoint, which is written every `save_every` epochs and at the end; `resume` names a
-    checkpoint to continue from, and `best` one for the best epoch by `metric`, such as `"accuracy:max"`. `patience`
+    checkpoint to continue from, and `best` one for the best epoch by `metric`, such as `"accuracy:max"`. `init` has the
+    parameters to begin a new training with: a checkpoint (`"old.safetensors:net_0"`), or arrays by path. `patience`
     ends the training after this many epochs without a better one. `log` names a folder for the metrics. `engine`,
     `backend`, `device` and `threads` are as for `Program.session`. With `on_disk`, data in files larger than memory
     is read in pieces, with the same bits.
+
+    With `episodes`, a training without data collects its episodes in `Training.episodes`, and writes them to a file
+    (`.csv` or `.jsonl`) if it is a path. `episodes_of` is the path of the instance that says where episodes end, if it
+    is not the outermost one.
 
     `columns` has the columns of files and frames for each input: `{"x": ["open", "close"], "y": "label"}`, or
     `"p0..p63"` for a range of columns; `"hour(date),load"` reads the hour of dates. `table` describes tables in text:
@@ -422,6 +442,10 @@ def train(
         metric=_metric(metric),
         log=log,
         resume=resume,
+        init=_states(init),
+        collects_episodes=episodes is not False,
+        episodes=None if isinstance(episodes, bool) else os.fspath(episodes),
+        episodes_of=episodes_of,
         computing=_Computing(engine, backend, device, threads),
     )
     with ExitStack() as files:

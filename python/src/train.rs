@@ -10,14 +10,14 @@ use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use rml::{
-    BestBy, Checkpoint, Columns, Criterion, Diagnostic, Diagnostics, EpochSummary, Error, Evaluate, Length,
-    Metrics, Observer, Preparation, Progress, Session, Source, Sources, TestSplit, TrainInfo, TrainOptions,
-    TrainReport, Until, Validate, Value,
+    BestBy, Checkpoint, Columns, Criterion, DType, Diagnostic, Diagnostics, Episode, EpisodeOptions,
+    EpochSummary, Error, Evaluate, Length, Metrics, Observer, Preparation, Progress, Session, Source,
+    Sources, TestSplit, TrainInfo, TrainOptions, TrainReport, Until, Validate, Value,
 };
 
 use crate::columns::{How, Table};
 use crate::options::{Computing, Reading, precision, settings, source};
-use crate::states::{prepared, states};
+use crate::states::{parameters, prepared, states};
 use crate::{Named, PULSE, error, unlocked};
 
 /// Windows to keep: a count, a share, or a text as for the command.
@@ -79,6 +79,10 @@ pub(crate) struct Asked<'py> {
     metric: Option<(String, bool)>,
     log: Option<PathBuf>,
     resume: Option<PathBuf>,
+    init: Option<Bound<'py, PyAny>>,
+    collects_episodes: bool,
+    episodes: Option<PathBuf>,
+    episodes_of: Option<String>,
     computing: Computing,
 }
 
@@ -116,7 +120,9 @@ impl Asked<'_> {
             metric,
             direction: Some(if greater { BestBy::Max } else { BestBy::Min }),
         };
+        let episodes = EpisodeOptions { of: self.episodes_of, file: self.episodes };
         Ok(TrainOptions {
+            episodes: self.collects_episodes.then_some(episodes),
             node: self.node,
             evaluate: match self.evaluate {
                 Some(node) => Evaluate::Node(node),
@@ -142,6 +148,10 @@ impl Asked<'_> {
             criterion: self.metric.map(criterion),
             log: self.log,
             resume: self.resume,
+            init: self
+                .init
+                .map(|init| parameters(&init, precision(&self.precision)?, |_| DType::Num))
+                .transpose()?,
             ..TrainOptions::default()
         })
     }
@@ -151,9 +161,9 @@ impl Asked<'_> {
 enum Event {
     Start(Box<TrainInfo>),
     Batch { epoch: u64, windows: usize, of: usize, metrics: Metrics },
-    Epoch(Box<EpochSummary>, Held),
+    Epoch(Box<EpochSummary>, Vec<Episode>, Held),
     Warning(Diagnostic, Sources),
-    End(Box<Result<TrainReport, Error>>, Held),
+    End(Box<Result<TrainReport, Error>>, Vec<Episode>, Held),
 }
 
 /// All states by path, and whether each is a parameter; and the preparation of the data from which they were learned.
@@ -164,6 +174,8 @@ struct Teller {
     events: SyncSender<Event>,
     interrupt: Arc<AtomicBool>,
     batches: bool,
+    /// The episodes since the last epoch or report.
+    episodes: Vec<Episode>,
     learned: Held,
 }
 
@@ -200,8 +212,13 @@ impl Observer for Teller {
             session.states().map(|states| states.into_iter().map(held).collect()).unwrap_or_default();
     }
 
+    fn episodes(&mut self, episodes: &[Episode]) {
+        self.episodes.extend(episodes);
+    }
+
     fn epoch(&mut self, summary: &EpochSummary) {
-        self.tell(Event::Epoch(Box::new(summary.clone()), self.learned.clone()));
+        let episodes = std::mem::take(&mut self.episodes);
+        self.tell(Event::Epoch(Box::new(summary.clone()), episodes, self.learned.clone()));
     }
 
     fn warning(&mut self, diagnostic: &Diagnostic, sources: &Sources) {
@@ -233,7 +250,8 @@ pub(crate) fn train(
     let options = asked.options(py, &source, data.is_some())?;
     let interrupt = Arc::new(AtomicBool::new(false));
     let (events, told) = sync_channel(0);
-    let mut teller = Teller { events, interrupt: Arc::clone(&interrupt), batches, learned: Held::default() };
+    let (stop, episodes, learned) = (Arc::clone(&interrupt), Vec::new(), Held::default());
+    let mut teller = Teller { events, interrupt: stop, batches, episodes, learned };
     let work = move || {
         let trained = computing.open(runner).and_then(|engine| {
             let interrupt = Some(Arc::clone(&teller.interrupt));
@@ -242,7 +260,8 @@ pub(crate) fn train(
             rml::train(&source, data.as_deref().unwrap_or(&none), &options, &mut teller)
         });
         let learned = std::mem::take(&mut teller.learned);
-        teller.tell(Event::End(Box::new(trained), learned));
+        let episodes = std::mem::take(&mut teller.episodes);
+        teller.tell(Event::End(Box::new(trained), episodes, learned));
     };
     let thread = Builder::new().name("rml.train".to_owned()).spawn(work)?;
     Ok(Training { interrupt, run: Mutex::new(Some((told, thread))) })
@@ -315,8 +334,9 @@ impl Training {
                 dict.set_item("of", of)?;
                 dict.set_item("metrics", named(metrics))?;
             }
-            Event::Epoch(summary, learned) => {
+            Event::Epoch(summary, episodes, learned) => {
                 put("epoch")?;
+                put_episodes(&dict, &episodes)?;
                 epoch(&dict, *summary)?;
                 put_learned(&dict, learned)?;
             }
@@ -324,8 +344,9 @@ impl Training {
                 put("warning")?;
                 error::warn(py, &Diagnostics::from(diagnostic), &sources)?;
             }
-            Event::End(trained, learned) => {
+            Event::End(trained, episodes, learned) => {
                 put("end")?;
+                put_episodes(&dict, &episodes)?;
                 self.stop(py);
                 let report = (*trained).map_err(|why| error::raised(py, &why))?;
                 dict.set_item("interrupted", report.interrupted)?;
@@ -349,6 +370,12 @@ impl Drop for Training {
     fn drop(&mut self) {
         self.interrupt.store(true, Ordering::SeqCst);
     }
+}
+
+/// The episodes as tuples.
+fn put_episodes(dict: &Bound<'_, PyDict>, episodes: &[Episode]) -> PyResult<()> {
+    let row = |e: &Episode| (e.cycle, e.row, e.total, e.length, e.end());
+    dict.set_item("episodes", episodes.iter().map(row).collect::<Vec<_>>())
 }
 
 /// All states, and the paths of the parameters among them.

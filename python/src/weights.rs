@@ -15,7 +15,7 @@ use crate::{error, unlocked};
 /// The states in a checkpoint file.
 #[pyfunction]
 pub(crate) fn read_checkpoint(py: Python<'_>, path: PathBuf) -> PyResult<Bound<'_, PyAny>> {
-    let read = unlocked(py, || Checkpoint::read(&path))?;
+    let read = unlocked(py, || Ok(Checkpoint::read(&path)?.by_prefix()?))?;
     let preparation = read.preparation();
     prepared(states(py, read.states)?, &preparation)
 }

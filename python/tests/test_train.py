@@ -275,3 +275,52 @@ def test_control_c_ends_training_and_saves(tmp_path):
     _, error = process.communicate()
     assert "KeyboardInterrupt" in error and process.returncode != 0
     assert rml.load(file)
+
+
+CARTS = """
+import std.environments;
+node hold() -> (k)
+  k = param(1.0);
+node train() -> (loss)
+  k = diff_hold(true, -0.01);
+  action: int [3] = to_int(random_uniform([3]) < 0.5);
+  seen, reward, terminated, _, _ = cart_pole(15.0, action);
+  _, _, _, _ = episodes(15.0, reward, terminated);
+  loss = k;
+"""
+
+
+def test_episodes_are_collected_and_logged(tmp_path):
+    training = rml.train(CARTS, cycles=300, report=50, episodes=True)
+    seen = []
+    for _ in training:
+        seen.append(len(training.episodes["cycle"]))
+    episodes = training.episodes
+    assert seen == sorted(seen) and seen[-1] == len(episodes["cycle"]) > 50
+    assert set(episodes["end"]) == {"terminated", "truncated"}
+    assert np.array_equal(episodes["return"], episodes["length"]) and episodes["length"].max() == 15
+    rml.train(CARTS, cycles=300, report=50, episodes=tmp_path / "e.jsonl").run()
+    lines = [json.loads(line) for line in (tmp_path / "e.jsonl").read_text().splitlines()]
+    assert [line["cycle"] for line in lines] == episodes["cycle"].tolist()
+    assert rml.train(CARTS, cycles=30, report=10).run() and not rml.train(CARTS, cycles=30).episodes["row"].size
+    with pytest.raises(rml.Error, match="does not say where episodes end"):
+        rml.train(CARTS, cycles=30, episodes=True, episodes_of="x").run()
+
+
+def test_parameters_under_another_name(data, tmp_path):
+    path = tmp_path / "net.safetensors"
+    report = rml.train(NET, data, epochs=2, batch=8, save=path).run()
+    program = rml.compile(NET, node="predict", batch=1)
+    x, end = data["x"][0][:, None, :], np.array([False, False, True])
+    with pytest.raises(rml.Error, match="net.safetensors:predict_0"):
+        program.run({"x": x, "end": end}, params=path)
+    moved = {key.removeprefix("predict_0."): value for key, value in report.states.items()}
+    expected = program.run({"x": x, "end": end}, params=moved)
+    found = program.run({"x": x, "end": end}, params=f"{path}:predict_0")
+    assert np.array_equal(found["o"].compressed(), expected["o"].compressed())
+    assert rml.load(f"{path}:predict_0").keys() >= program.parameters.keys()
+    begun = rml.train(NET, data, epochs=1, batch=8, init=path).run()
+    fresh = rml.train(NET, data, epochs=1, batch=8).run()
+    assert begun.epochs[0].loss < fresh.epochs[0].loss
+    held = rml.train(NET, data, epochs=1, batch=8, init=report.states).run()
+    assert held.epochs[0].loss == begun.epochs[0].loss

@@ -239,7 +239,7 @@ pub(crate) struct Dump {
     pub(crate) after: Stage,
     /// A checkpoint, whose values the states begin with: parameters and other states; by default the initial values
     /// of the program
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE[:PREFIX]")]
     pub(crate) params: Option<PathBuf>,
     /// Seed of the random initialisers; by default 0
     #[arg(long, value_name = "N")]

@@ -2,7 +2,10 @@
 
 use std::path::PathBuf;
 
-use rml::{BestBy, Classes, Criterion, Diagnostic, StaticValue, TestSplit};
+use rml::{
+    BestBy, Classes, Criterion, Diagnostic, PruneRule, Samples, StaticValue, SweepRange, SweepValues,
+    TestSplit,
+};
 
 /// The deepest nesting of an array; deeper arrays are refused.
 const MAX_DEPTH: usize = 16;
@@ -16,10 +19,14 @@ pub(crate) fn setting(text: &str) -> Result<(String, StaticValue), String> {
 }
 
 /// A name and its values.
-pub(crate) type Sweep = (String, Vec<StaticValue>);
+pub(crate) type Sweep = (String, SweepValues);
 
-/// `name=value,value`, where the values are literals of the language.
+/// `name=value,value`, where the values are literals of the language, or `name=low..high` with `:log` or without.
 pub(crate) fn sweep(text: &str) -> Result<Sweep, String> {
+    if let Some((low, high)) = text.split_once('=').and_then(|(_, values)| values.split_once("..")) {
+        let (name, _) = named(text, "expected NAME=LOW..HIGH, e.g. rate=0.001..0.1:log")?;
+        return Ok((name, SweepValues::Range(range(low.trim(), high.trim())?)));
+    }
     let (name, mut reader) = named(text, "expected NAME=VALUES, e.g. rate=0.1,0.3")?;
     let mut values = vec![reader.value(0)?];
     while reader.take(',') {
@@ -30,7 +37,43 @@ pub(crate) fn sweep(text: &str) -> Result<Sweep, String> {
         let items: Vec<String> = items.iter().map(ToString::to_string).collect();
         return Err(format!("one array is one value; to try several, write {name}={}", items.join(",")));
     }
-    Ok((name, values))
+    Ok((name, SweepValues::List(values)))
+}
+
+/// The range `low..high`, where `high` may end with `:log`.
+fn range(low: &str, high: &str) -> Result<SweepRange, String> {
+    let (high, is_log) = match high.split_once(':') {
+        Some((high, "log")) => (high, true),
+        Some((_, other)) => {
+            return Err(format!("expected `:log` or nothing after a range, found `:{other}`"));
+        }
+        None => (high, false),
+    };
+    let number = |text: &str| match text.parse::<f64>() {
+        Ok(x) if x.is_finite() => Ok(x),
+        Ok(_) | Err(_) => Err(format!("expected numbers LOW..HIGH, e.g. 0.001..0.1:log, found `{text}`")),
+    };
+    let is_whole = [low, high].iter().all(|text| text.parse::<i32>().is_ok());
+    let (low, high) = (number(low)?, number(high)?);
+    if low >= high {
+        return Err(format!("expected a range from a number to a greater one, found {low}..{high}"));
+    }
+    if is_log && low <= 0.0 {
+        return Err(format!("expected numbers above 0 in a range with `:log`, found {low}"));
+    }
+    Ok(SweepRange { low, high, is_log, is_whole })
+}
+
+/// How many combinations are drawn, with a seed or without.
+pub(crate) fn samples(text: &str) -> Result<Samples, String> {
+    let (count, seed) = text.split_once(':').unwrap_or((text, "0"));
+    let seed = seed.parse().map_err(|_| "expected N or N:SEED, e.g. 20 or 20:7".to_owned())?;
+    Ok(Samples { count: positive(count)?, seed })
+}
+
+/// The rule by which runs end early.
+pub(crate) fn prune(text: &str) -> Result<PruneRule, String> {
+    text.parse().map_err(|why: Diagnostic| why.message)
 }
 
 /// The name before `=`, and a reader of the text after it.
@@ -382,8 +425,33 @@ mod tests {
     #[test]
     fn values_and_seeds_of_several_runs() {
         let array = StaticValue::Array(vec![StaticValue::Int(2), StaticValue::Int(3)]);
-        assert_eq!(sweep("shape=[2, 3], 4"), Ok(("shape".to_owned(), vec![array, StaticValue::Int(4)])));
-        assert_eq!(sweep("rate=0.5"), Ok(("rate".to_owned(), vec![StaticValue::Num(0.5)])));
+        assert_eq!(
+            sweep("shape=[2, 3], 4"),
+            Ok(("shape".to_owned(), SweepValues::List(vec![array, StaticValue::Int(4)])))
+        );
+        assert_eq!(
+            sweep("rate=0.5"),
+            Ok(("rate".to_owned(), SweepValues::List(vec![StaticValue::Num(0.5)])))
+        );
+        let range = |text: &str| sweep(text).map(|(name, values)| (name, values));
+        let found = SweepValues::Range(SweepRange { low: 1e-4, high: 0.1, is_log: true, is_whole: false });
+        assert_eq!(range("rate=1e-4..1e-1:log"), Ok(("rate".to_owned(), found)));
+        let found = SweepValues::Range(SweepRange { low: 16.0, high: 256.0, is_log: false, is_whole: true });
+        assert_eq!(range("m.units = 16 .. 256"), Ok(("m.units".to_owned(), found)));
+        for text in [
+            "rate=1..",
+            "rate=..1",
+            "rate=1..1",
+            "rate=2..1",
+            "rate=0..1:log",
+            "rate=0..1:exp",
+            "1..2",
+            "a=1..inf",
+        ] {
+            assert!(sweep(text).is_err(), "{text}");
+        }
+        assert_eq!(samples("20:7"), Ok(Samples { count: 20, seed: 7 }));
+        assert!(samples("0").is_err() && samples("3:").is_err() && samples("3:-1").is_err());
         for text in ["rate", "rate=", "rate=1,", "rate=,1", "=1", "rate=1;2", "rate=[1,2", "rate=1 2"] {
             assert!(sweep(text).is_err(), "{text}");
         }

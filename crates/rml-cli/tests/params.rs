@@ -275,8 +275,7 @@ node train(x: num [3], t: num [2]) -> (loss)
 ";
     let folder = Folder::new().file("p.rml", program);
     let table = folder.rml("params list p.rml --node train").ok();
-    for (parameter, place) in [("net_0.dense_0.kernel", "std/layers.rml:"), ("net_0.y.param0", "p.rml:5:21")]
-    {
+    for (parameter, place) in [("net_0.dense_0.kernel", "std/layers.rml:"), ("net_0.y", "p.rml:5:21")] {
         let line =
             table.lines().find(|line| line.starts_with(parameter)).unwrap_or_else(|| panic!("{table}"));
         assert!(line.contains(place), "{table}");

@@ -165,7 +165,7 @@ fn a_network_inside_of_another_node_has_other_names() {
     folder.rml(&format!("{TRAIN} --save m.safetensors")).ok();
     let run = folder.rml("infer w.rml --node act --params m.safetensors --data t.csv");
     assert!(!run.err.contains("``"), "{}", run.err);
-    run.fails(1, &["has these parameters inside of `policy_0`"]);
+    run.fails(1, &["`--params m.safetensors:policy_0`"]);
 }
 
 #[test]

@@ -87,7 +87,7 @@ fn tables_have_the_mean_and_spread_of_the_logs() {
     let mean = losses.iter().sum::<f64>() / 3.0;
     let deviation = (losses.iter().map(|x| (x - mean) * (x - mean)).sum::<f64>() / 2.0).sqrt();
     let table = table(&folder, "out/table.csv");
-    assert_eq!(table[0].join(","), "rate,metric,runs,of,mean,std,min,max");
+    assert_eq!(table[0].join(","), "rate,metric,runs,of,mean,std,min,max,iqm,iqm low,iqm high");
     assert_eq!(table[2][..4], ["0.1", "test.loss", "3", "3"]);
     let cell = |i: usize| table[2][i].parse::<f64>().expect("a number");
     assert!((cell(4) - mean).abs() < 1e-12 && (cell(5) - deviation).abs() < 1e-12, "{table:?}");
@@ -330,7 +330,7 @@ fn goals_and_best_epochs_count_for_each_run() {
     folder.rml(&format!("{train} --runs best --metric loss:min")).ok();
     let runs = table(&folder, "best/runs.csv");
     assert_eq!((&runs[1][3], &runs[2][3]), (&"2".to_owned(), &"4".to_owned()), "{runs:?}");
-    assert_eq!(table(&folder, "best/table.csv")[1][4..], ["0", "", "0", "0"]);
+    assert_eq!(table(&folder, "best/table.csv")[1][4..], ["0", "", "0", "0", "0", "", ""]);
     assert!(folder.path("best/goal=1.0/best.safetensors").exists());
     let until = format!("{train} --runs until --until 'loss > 10'");
     for _ in 0..2 {
@@ -432,4 +432,103 @@ fn one_training_in_several_processes_is_refused() {
     let run = folder.rml_where(&variables, "train l.rml --data d.json --set rate=0.1");
     run.fails(1, &["several-processes", "process 1 of 4", "WORLD_SIZE=4", "--runs DIR"]);
     folder.rml_where(&[("RANK", "0"), ("WORLD_SIZE", "1")], "train l.rml --data d.json --set rate=0.1").ok();
+}
+
+const PRUNED: &str = "train l.rml --data d.json --validate 0.2 --epochs 9 --seeds 0..2 --sweep rate=1e-3..1.0:log --samples 6 --prune halving";
+
+/// The lines of the runs, without the time that they took.
+fn without_time(folder: &Folder, name: &str) -> Vec<Vec<String>> {
+    let mut rows = table(folder, &format!("{name}/runs.csv"));
+    let seconds = rows[0].iter().position(|head| head == "seconds").expect("a column");
+    rows.iter_mut().for_each(|row| drop(row.remove(seconds)));
+    rows
+}
+
+#[test]
+fn drawn_combinations_are_within_their_ranges_and_can_be_added() {
+    let shifted =
+        LINE.replace("train(rate,", "train(rate, offset,").replace("(y - o));", "(y + to_num(offset) - o));");
+    let folder = folder().file("o.rml", shifted);
+    let drawn = |samples: &str, out: &str| {
+        let sweep = "--sweep rate=1e-3..1e-1:log --sweep offset=0,1,2";
+        folder
+            .rml(&format!("train o.rml --data d.json --epochs 1 --runs {out} {sweep} --samples {samples}"))
+            .ok();
+        without_time(&folder, out)
+    };
+    let few = drawn("4", "few");
+    assert_eq!(few.len(), 5);
+    let cell = |row: &[String], head: &str| {
+        row[few[0].iter().position(|own| own == head).expect("a column")].clone()
+    };
+    for row in &few[1..] {
+        let rate: f64 = cell(row, "rate").parse().expect("a number");
+        assert!((1e-3..=1e-1).contains(&rate) && ["0", "1", "2"].contains(&&*cell(row, "offset")), "{row:?}");
+    }
+    assert_eq!(drawn("7", "few")[..5], few);
+    assert_ne!(drawn("4:1", "other"), few);
+    // A run is the same as alone.
+    let (rate, offset) = (cell(&few[2], "rate"), cell(&few[2], "offset"));
+    let alone = format!("train o.rml --data d.json --epochs 1 --set rate={rate} --set offset={offset}");
+    folder.rml(&format!("{alone} --save a.safetensors")).ok();
+    let run = format!("few/rate={rate},offset={offset}/checkpoint.safetensors");
+    assert!(bytes(&folder, &run) == bytes(&folder, "a.safetensors"));
+}
+
+#[test]
+fn pruned_runs_end_early_whatever_runs_beside_them() {
+    let folder = folder();
+    let out = folder.rml(&format!("{PRUNED} --runs a"));
+    assert!(out.err.contains("after 1 epoch, 2 of 6 combinations continue"), "{}", out.err);
+    assert!(out.err.contains("after 3 epochs, 1 of 2 combinations continue"), "{}", out.err);
+    let out = out.ok();
+    let first = without_time(&folder, "a");
+    let count = |state: &str| first.iter().filter(|row| row.contains(&state.to_owned())).count();
+    assert_eq!((count("finished"), count("pruned"), first.len()), (2, 10, 13));
+    let loss = |row: &[String]| {
+        row[first[0].iter().position(|head| head == "validation.loss").expect("a column")].parse::<f64>()
+    };
+    assert!(first[1..].iter().all(|row| loss(row).is_ok()));
+    assert_eq!(folder.rml(&format!("{PRUNED} --runs b --jobs 1 --threads 2")).ok(), out);
+    assert_eq!(without_time(&folder, "b"), first);
+    // Two processes share the runs.
+    let mut other = folder.command(&format!("{PRUNED} --runs c --jobs 1"));
+    let mut other = other
+        .stdout(std::process::Stdio::null())
+        .stderr(std::process::Stdio::null())
+        .spawn()
+        .expect("rml starts");
+    assert_eq!(folder.rml(&format!("{PRUNED} --runs c --jobs 1")).ok(), out);
+    assert!(other.wait().expect("rml ends").success());
+    assert_eq!(without_time(&folder, "c"), first);
+    // What is done is not done again, and more samples give what they would have given at once.
+    let log = folder.read("a/runs.csv");
+    assert_eq!(folder.rml(&format!("{PRUNED} --runs a")).ok(), out);
+    assert_eq!(folder.read("a/runs.csv"), log);
+    let more = PRUNED.replace("--samples 6", "--samples 9");
+    let continued = folder.rml(&format!("{more} --runs a")).ok();
+    assert_eq!(folder.rml(&format!("{more} --runs d")).ok(), continued);
+    assert_eq!(without_time(&folder, "a"), without_time(&folder, "d"));
+}
+
+#[test]
+fn pruning_needs_a_metric_and_a_length() {
+    let folder = folder();
+    let without = PRUNED.replace("--validate 0.2 ", "");
+    folder.rml(&format!("{without} --runs a")).fails(1, &["bad-option", "--validate 0.15"]);
+    folder.rml(&format!("{without} --metric test.loss:min --runs a")).ok();
+    let free = "train w.rml --report 2 --runs w --sweep goal=1,9 --prune median --metric train.loss:min";
+    folder.rml(&format!("{free} --cycles 8")).fails(1, &["--windows N"]);
+    let run = folder.rml(&format!("{free} --windows 16"));
+    assert!(run.err.contains("after 1 report, 1 of 2 combinations continue"), "{}", run.err);
+    run.ok();
+    folder.rml(&format!("{PRUNED} --runs b --prune-from 0")).fails(2, &["at least 1"]);
+    folder.rml(&PRUNED.replace("halving", "worst")).fails(2, &["halving:N"]);
+    let ranges = "train l.rml --data d.json --epochs 1 --runs r --sweep";
+    folder.rml(&format!("{ranges} rate=0.1..0.2")).fails(1, &["--samples 20"]);
+    folder
+        .rml(&format!("{ranges} units=1..3 --sweep rate=0.1,0.2 --samples 7"))
+        .fails(1, &["at most 6 samples"]);
+    folder.rml(&format!("{ranges} rate=0.2..0.1 --samples 2")).fails(2, &["a greater one"]);
+    folder.rml(&format!("{ranges} rate=0..1:log --samples 2")).fails(2, &["above 0"]);
 }

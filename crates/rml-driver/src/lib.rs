@@ -48,7 +48,7 @@ pub use inspect::{Inspection, Survey, VariableName, survey};
 pub use inspector::{Inspector, inspect};
 pub use interface::{BATCH, Interface};
 pub use library::{LIBRARY, PRELUDE};
-pub use lower::{declared_parameters, unlearned, written_parameters};
+pub use lower::{declared_parameters, unlearned, variables, written_parameters};
 pub use names::{ClassAxes, InputClasses, ValueNames};
 pub use options::Options;
 pub use program::Program;

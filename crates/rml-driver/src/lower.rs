@@ -35,6 +35,14 @@ pub fn declared_parameters(source: &Source, options: &Options) -> IndexMap<Arc<s
     held.states.iter().filter(|(_, state)| state.parameter).map(place).collect()
 }
 
+/// The inner variables of a node, by instance path: those that [`Options::probes`](crate::Options::probes) can name.
+/// Empty if the program does not compile.
+pub fn variables(source: &Source, options: &Options) -> IndexMap<Arc<str>, Type> {
+    let flat = source.front().ok().and_then(|front| held(front, options));
+    let vars = flat.iter().flat_map(|flat| flat.vars.iter());
+    vars.filter_map(|var| Some((var.name.clone()?, var.ty.clone()))).collect()
+}
+
 /// The parameters, by checkpoint key, whose value is a single number in the program's text, and that its texts never
 /// train. Empty if the program does not compile.
 pub fn written_parameters(source: &Source, options: &Options) -> IndexSet<Arc<str>> {
@@ -96,6 +104,8 @@ pub(crate) struct Learning {
     pub(crate) flat: Flat,
     /// The outputs that are squared norms of gradients, by checkpoint key, if they were requested.
     pub(crate) norms: IndexMap<Arc<str>, usize>,
+    /// The outputs that are inner variables, by name.
+    pub(crate) probes: IndexMap<Arc<str>, usize>,
     /// The keys of the parameters that adjoints update.
     pub(crate) learned: IndexSet<Arc<str>>,
 }
@@ -103,13 +113,16 @@ pub(crate) struct Learning {
 /// As [`back`], with the facts about gradients.
 pub(crate) fn with_gradients(module: &Differentiated, options: &Options) -> Result<Learning, Diagnostics> {
     let mut made = pass::inline_with_gradients(module)?;
+    let own = made.flat.outputs.len();
     probe::probe(&mut made.flat, &options.probes)?;
+    let probes = made.flat.outputs.iter().enumerate().skip(own);
+    let probes = probes.filter_map(|(at, var)| Some((made.flat.vars[*var].name.clone()?, at))).collect();
     let learned = made.gradients.keys().cloned().collect();
     if !options.gradients {
-        return Ok(Learning { flat: made.flat, norms: IndexMap::new(), learned });
+        return Ok(Learning { flat: made.flat, norms: IndexMap::new(), probes, learned });
     }
     let (flat, norms) = pass::show_norms(made);
-    Ok(Learning { flat, norms, learned })
+    Ok(Learning { flat, norms, probes, learned })
 }
 
 /// Lowers the inlined form to the program that runs.

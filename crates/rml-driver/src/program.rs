@@ -36,6 +36,8 @@ pub struct Program {
     pub(crate) calls: Arc<Calls>,
     /// The indices of the outputs that are squared norms of gradients, by checkpoint key.
     pub(crate) gradients: IndexMap<Arc<str>, usize>,
+    /// The indices of the outputs that are inner variables, by name.
+    pub(crate) probes: IndexMap<Arc<str>, usize>,
     /// The checkpoint keys of the parameters that adjoints update.
     pub(crate) learned: Arc<IndexSet<Arc<str>>>,
     /// Inputs that a training compares with values of a known range.
@@ -65,6 +67,7 @@ impl Program {
             sources: Arc::clone(&front.sources),
             warnings,
             gradients: IndexMap::new(),
+            probes: IndexMap::new(),
             learned: Arc::default(),
             bounded: Arc::default(),
             rates: Arc::default(),
@@ -92,6 +95,12 @@ impl Program {
     /// [`Options::gradients`](crate::Options::gradients) requested them. A parameter that no adjoint trains has none.
     pub fn gradients(&self) -> &IndexMap<Arc<str>, usize> {
         &self.gradients
+    }
+
+    /// The outputs that are inner variables, by name, if [`Options::probes`](crate::Options::probes) requested them and
+    /// they are no outputs of the node.
+    pub fn probes(&self) -> &IndexMap<Arc<str>, usize> {
+        &self.probes
     }
 
     /// The checkpoint keys of the parameters that adjoints update. Values that the program updates itself, such as

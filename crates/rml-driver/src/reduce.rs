@@ -18,8 +18,10 @@ pub fn keep_inputs(program: &Program, keep: impl Fn(&str) -> bool) -> Program {
     let outputs = program.outputs.iter().zip(&kept).filter(|(_, k)| **k).map(|(o, _)| o.clone());
     let place = |at: usize| kept[at].then(|| kept[..at].iter().filter(|k| **k).count());
     let gradients = program.gradients.iter().filter_map(|(key, at)| Some((Arc::clone(key), place(*at)?)));
+    let probes = program.probes.iter().filter_map(|(name, at)| Some((Arc::clone(name), place(*at)?)));
     Program {
         gradients: gradients.collect(),
+        probes: probes.collect(),
         learned: Arc::clone(&program.learned),
         bounded: Arc::clone(&program.bounded),
         rates: Arc::clone(&program.rates),

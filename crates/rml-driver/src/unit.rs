@@ -66,14 +66,14 @@ impl Unit {
     /// Errors of the passes after differentiation.
     pub fn program(&self) -> Result<Program, Error> {
         let made = with_gradients(&self.module, &self.options).and_then(|learning| {
-            let Learning { flat, norms, learned } = learning;
+            let Learning { flat, norms, probes, learned } = learning;
             let calls = Arc::new(calls(&flat));
-            Ok((runnable(flat, &self.options)?, norms, learned, calls))
+            Ok((runnable(flat, &self.options)?, norms, probes, learned, calls))
         });
-        let (flat, gradients, learned, calls) = self.front.fail(made)?;
+        let (flat, gradients, probes, learned, calls) = self.front.fail(made)?;
         let program = Program::new(flat, &self.front, self.warnings.clone());
         let (bounded, rates) = (self.bounded.clone().into(), self.rates.clone().into());
-        Ok(Program { gradients, learned: Arc::new(learned), bounded, rates, calls, ..program })
+        Ok(Program { gradients, probes, learned: Arc::new(learned), bounded, rates, calls, ..program })
     }
 
     /// The program in two parts, for a training with shards.

@@ -100,6 +100,11 @@ pub fn data(path: &Path) -> Result<Contents, Diagnostic> {
     }
 }
 
+/// Whether there is a file or folder of that name.
+pub fn exists(path: &Path) -> bool {
+    path.exists()
+}
+
 /// Opens a data file to be read in pieces; returns it with its length.
 ///
 /// # Errors

@@ -29,7 +29,7 @@ pub use network::{Network, NetworkBox, Role, network};
 pub use page::{
     LineCost, LineOrigin, Page, PageRow, PlanPart, PlanPicture, PlanRegion, PlanWay, Side, WindowEnds,
 };
-pub use report::runs::{ComparedMetric, ComparedRun, RunComparison};
+pub use report::runs::{ComparedGroup, ComparedMetric, ComparedRun, RunComparison};
 pub use report::{
     ConfusionMatrix, Curves, Mark, Samples, Series, ShownWindow, TimedLine, Trained, TrainingReport, norm,
 };

@@ -4,6 +4,9 @@
 mod dump;
 mod mismatch;
 mod position;
+mod roots;
+#[cfg(test)]
+pub(crate) mod tests;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -23,6 +26,8 @@ use crate::settings::Settings;
 use mismatch::Mismatch;
 pub use position::{Best, TrainingPosition};
 pub(crate) use position::{Done, Origin, Reached, Setup};
+use roots::Root;
+pub use roots::params_file;
 
 /// The version of the metadata.
 const FORMAT: u32 = 1;
@@ -68,6 +73,10 @@ pub struct Checkpoint {
     shards: BTreeMap<usize, IndexMap<Arc<str>, Value>>,
     /// How data is prepared, if there is no position that records it.
     preparation: Preparation,
+    /// The prefix that was requested with the name of the file.
+    root: Option<Root>,
+    /// The names in the file of the states that have other names here.
+    moved: IndexMap<Arc<str>, Arc<str>>,
 }
 
 /// The prefix of the names of states of shards except the first one. No instance path has a number between points, so
@@ -135,6 +144,9 @@ impl From<Checkpoint> for Parameters {
     }
 }
 
+/// States of a program by path.
+pub(crate) type States = Vec<(Arc<str>, Value)>;
+
 /// Which states of a program a checkpoint must contain.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Policy {
@@ -149,8 +161,9 @@ pub(crate) enum Policy {
 impl Checkpoint {
     /// States by path, without a training run.
     pub fn of_states(states: IndexMap<Arc<str>, Value>) -> Self {
-        let (origin, shards) = (String::new(), BTreeMap::new());
-        Self { origin, states, position: None, shards, preparation: Preparation::default() }
+        let (origin, shards, moved) = (String::new(), BTreeMap::new(), IndexMap::new());
+        let preparation = Preparation::default();
+        Self { origin, states, position: None, shards, preparation, root: None, moved }
     }
 
     /// The same states, learned from data that was prepared in this way.
@@ -215,14 +228,42 @@ impl Checkpoint {
         &self.origin
     }
 
-    /// Reads a file.
+    /// The name of the file, in a sentence.
+    fn shown_origin(&self) -> &str {
+        if self.origin.is_empty() { "the checkpoint" } else { &self.origin }
+    }
+
+    /// Reads a file. A path may end with a prefix of its states, `FILE:classify_0`: a program that has these states
+    /// without the prefix then finds them, and so does a program that has them with the prefix, if the file has them
+    /// without. `FILE:net_0=model_0` replaces one prefix of the file by another.
     ///
     /// # Errors
     /// A file that cannot be read or is not a checkpoint. In a file without the metadata of `rml`, all tensors are
     /// states.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), rml::Error> {
+    /// # let folder = tempfile::tempdir().expect("a folder");
+    /// # let file = folder.path().join("train.safetensors");
+    /// use rml::{Checkpoint, Session};
+    ///
+    /// let text = "node f(x) -> (o)  k = param(2.0);  o = k * x;  node main(x: num []) -> (o)  o = f(x);";
+    /// let source = rml::Source::text("f.rml", text);
+    /// let k = rml::tensor(&[], vec![3.0_f32])?;
+    /// Checkpoint::of_states([("f_0.k".into(), k)].into_iter().collect()).write(&file)?;
+    ///
+    /// let text = "node f(x: num []) -> (o)  k = param(2.0);  o = k * x;";
+    /// let program = rml::compile(&rml::Source::text("f.rml", text), &rml::Options::default())?;
+    /// let mut session = Session::new(&program);
+    /// assert!(session.load(&file).is_err());
+    /// session.load(format!("{}:f_0", file.display()))?;
+    /// # Ok(()) }
+    /// ```
     pub fn read(path: &Path) -> Result<Self, Error> {
-        let file = contents::data(path)?;
-        Self::parse(&file.bytes, &path.display().to_string()).map_err(Error::from)
+        let (path, root) = roots::split(path);
+        let file = contents::data(&path)?;
+        let read = Self::parse(&file.bytes, &path.display().to_string())?;
+        Ok(Self { root, ..read })
     }
 
     /// Reads the bytes of a file.
@@ -270,7 +311,8 @@ impl Checkpoint {
         }
         states.sort_by(|a, b| a.0.cmp(&b.0));
         let (origin, states) = (origin.to_owned(), states.into_iter().collect());
-        Ok(Self { origin, states, position, shards, preparation })
+        let (root, moved) = (None, IndexMap::new());
+        Ok(Self { origin, states, position, shards, preparation, root, moved })
     }
 
     /// The bytes of a file. They depend on the states and the position only.
@@ -310,11 +352,27 @@ impl Checkpoint {
     ///
     /// # Errors
     /// One diagnostic with all names that are missing, unexpected or of another type.
-    pub(crate) fn select(
-        &self,
-        program: &Program,
-        policy: Policy,
-    ) -> Result<Vec<(Arc<str>, Value)>, Diagnostic> {
+    pub(crate) fn select(&self, program: &Program, policy: Policy) -> Result<States, Diagnostic> {
+        let checkpoint = self.of_program(program)?;
+        let (selected, mismatch) = checkpoint.compared(program, policy);
+        if mismatch.is_empty() {
+            return Ok(selected);
+        }
+        let help = self.other_roots(program, policy);
+        Err(mismatch.diagnostic(&checkpoint, program, policy, help))
+    }
+
+    /// The parameters of a program, without other states.
+    ///
+    /// # Errors
+    /// One diagnostic with all parameters that are missing or of another type.
+    pub(crate) fn parameters(&self, program: &Program) -> Result<Self, Diagnostic> {
+        let selected = self.select(program, Policy::Available)?.into_iter();
+        Ok(Self::of_states(selected.filter(|(key, _)| program.flat().states[key].parameter).collect()))
+    }
+
+    /// The states that a program uses, and how the other ones differ.
+    fn compared<'a>(&'a self, program: &'a Program, policy: Policy) -> (States, Mismatch<'a>) {
         let flat = program.flat();
         let (mut selected, mut mismatch) = (Vec::new(), Mismatch::default());
         for (key, state) in &flat.states {
@@ -330,7 +388,7 @@ impl Checkpoint {
         if policy == Policy::Exact {
             mismatch.unexpected.extend(self.states.iter().filter(|(key, _)| !flat.states.contains_key(*key)));
         }
-        if mismatch.is_empty() { Ok(selected) } else { Err(mismatch.diagnostic(self, program, policy)) }
+        (selected, mismatch)
     }
 
     /// The states of a program, other than parameters, that the checkpoint has.
@@ -399,125 +457,4 @@ fn value(view: &TensorView<'_>) -> Option<Value> {
     };
     let shape = Shape::new(view.shape());
     (shape.checked_len() == Some(data.len())).then(|| Value::new(shape, data))
-}
-
-#[cfg(test)]
-pub(crate) mod tests {
-    use super::*;
-    use rml_ir::typed::StaticValue;
-
-    fn sample() -> Checkpoint {
-        let mut states: IndexMap<Arc<str>, Value> = IndexMap::new();
-        states.insert(
-            "lstm_0.kernel".into(),
-            Value::new(Shape::new(&[2, 2]), Data::F32(vec![0.1, -2.0, f32::NAN, 4.0])),
-        );
-        states.insert("n".into(), Value::Int(-3));
-        states.insert("rst".into(), Value::Bool(true));
-        states.insert("x".into(), Value::F64(0.3));
-        Checkpoint::at(states, position())
-    }
-
-    pub(crate) fn position() -> TrainingPosition {
-        let setup = Setup {
-            node: "train".into(),
-            double: false,
-            seed: u64::MAX,
-            batch: 32,
-            shards: 1,
-            shuffle: true,
-            windows: 1797,
-            test: 297,
-            validation: 100,
-            last_test: true,
-            last_validation: false,
-            ragged: false,
-            ranges: None,
-        };
-        let sums = vec![("loss".into(), 0.1_f64.to_bits(), 64)];
-        let reached = Reached { epoch: 3, done: 64, length: None, sums };
-        let origin = Origin { program: "00".into(), data: "ff".into(), columns: vec!["x".into()] };
-        let list = StaticValue::Array(vec![StaticValue::Int(2), StaticValue::Bool(true)]);
-        let set = [("rate".into(), StaticValue::Num(0.1)), ("shape".into(), list)];
-        TrainingPosition {
-            setup,
-            reached,
-            origin,
-            preparation: Preparation::default(),
-            best: None,
-            set: Some(set.into()),
-        }
-    }
-
-    #[test]
-    fn what_is_written_reads_back_and_has_the_same_bytes() {
-        let bytes = sample().bytes().unwrap();
-        let read = Checkpoint::parse(&bytes, "c").unwrap();
-        assert_eq!(read.position, sample().position);
-        for (key, value) in &sample().states {
-            assert!(read.states[key].same(value), "{key}");
-        }
-        assert_eq!(read.bytes().unwrap(), bytes);
-    }
-
-    #[test]
-    fn impossible_positions_are_refused() {
-        let refused = |f: &dyn Fn(&mut TrainingPosition)| {
-            let mut c = sample();
-            c.position.iter_mut().for_each(f);
-            Checkpoint::parse(&c.bytes().unwrap(), "c").is_err()
-        };
-        assert!(!refused(&|p| p.reached.done = 1400));
-        assert!(refused(&|p| p.reached.done = 65));
-        assert!(!refused(&|p| (p.reached.done, p.setup.ragged) = (65, true)));
-        assert!(refused(&|p| (p.reached.done, p.setup.ragged) = (1797, true)));
-        assert!(refused(&|p| p.setup.batch = 0));
-        assert!(refused(&|p| p.setup.test = 1797));
-        assert!(refused(&|p| p.setup.windows = 3));
-        assert!(refused(&|p| p.setup.validation = 1500));
-        assert!(refused(&|p| p.reached.sums[0].2 = u64::MAX));
-        let free = |p: &mut TrainingPosition, windows, report| {
-            (p.setup.batch, p.setup.windows) = (1, 0);
-            p.reached.length =
-                Some(Done { windows, cycles: 500, report, until: Some(("loss < 1".into(), 2)) });
-        };
-        assert!(!refused(&|p| free(p, 70, 65)));
-        assert!(refused(&|p| free(p, 70, 64)), "a report that is done is no part of the next one");
-        assert!(refused(&|p| free(p, 60, 100)), "more windows than in all");
-        assert!(refused(&|p| free(p, 501, 100)), "a window has a cycle");
-        assert!(refused(&|p| (free(p, 70, 65), p.setup.batch = 0).1));
-    }
-
-    /// Checkpoints of earlier versions can be read, and the same run writes the same bytes.
-    #[test]
-    fn a_position_is_one_flat_object_in_a_fixed_order() {
-        let text = serde_json::to_string(&position()).unwrap();
-        let expected = concat!(
-            r#"{"node":"train","double":false,"seed":18446744073709551615,"batch":32,"shuffle":true,"windows":1797,"test":297,"#,
-            r#""validation":100,"last_test":true,"epoch":3,"done":64,"sums":[["loss",4591870180066957722,64]],"#,
-            r#""program":"00","data":"ff","columns":["x"],"set":[["rate","0.1"],["shape",[2,true]]]}"#,
-        );
-        assert_eq!(text, expected);
-        assert_eq!(serde_json::from_str::<TrainingPosition>(&text).unwrap(), position());
-    }
-
-    /// Damaged files cause errors or contain other states, but never cause a panic.
-    #[test]
-    fn damage_never_panics() {
-        let good = sample().bytes().unwrap();
-        for end in 0..good.len() {
-            assert!(Checkpoint::parse(&good[..end], "c").is_err());
-        }
-        for at in 0..good.len() {
-            for byte in [0, b'9', b'[', b'{', b'"', 0xff, good[at] ^ 1] {
-                let mut bad = good.clone();
-                bad[at] = byte;
-                let _ = Checkpoint::parse(&bad, "c");
-            }
-        }
-        let deep = format!("{{\"a\":{}", "[".repeat(100_000));
-        let mut bytes = (deep.len() as u64).to_le_bytes().to_vec();
-        bytes.extend(deep.as_bytes());
-        assert!(Checkpoint::parse(&bytes, "c").is_err());
-    }
 }

@@ -102,7 +102,8 @@ pub fn export_c(
 /// Sentences that explain the integers of inputs and outputs.
 fn values(program: &Program, checkpoint: Option<&Checkpoint>) -> String {
     const SHOWN: usize = 64;
-    let preparation = checkpoint.map(Checkpoint::preparation).unwrap_or_default();
+    let checkpoint = checkpoint.and_then(|checkpoint| checkpoint.of_program(program).ok());
+    let preparation = checkpoint.map(|checkpoint| checkpoint.preparation()).unwrap_or_default();
     let names = program.names(&preparation.classes, &preparation.axes);
     let one = |(port, names): (String, Names)| {
         let shown = names.iter().take(SHOWN).enumerate();

@@ -2,12 +2,31 @@
 
 use rml_base::{Diagnostic, Fnv, Sources};
 use rml_data::{Dataset, Elements};
+use rml_ir::Data;
+
+use crate::checkpoint::Checkpoint;
 
 /// The hash of all texts of a program; their names do not count.
 pub(crate) fn program(sources: &Sources) -> String {
     let mut hash = Fnv::default();
     for file in sources.ids() {
         hash.text(sources.text(file));
+    }
+    hash.hex()
+}
+
+/// The hash of the states of a checkpoint.
+pub(crate) fn states(checkpoint: &Checkpoint) -> String {
+    let mut hash = Fnv::default();
+    for (key, value) in &checkpoint.states {
+        hash.text(key);
+        hash.text(&value.ty().to_string());
+        match value.to_data() {
+            Data::Bool(v) => hash.bytes(v.iter().map(|b| u8::from(*b))),
+            Data::Int(v) => hash.bytes(v.iter().flat_map(|x| x.to_le_bytes())),
+            Data::F32(v) => hash.bytes(v.iter().flat_map(|x| x.to_le_bytes())),
+            Data::F64(v) => hash.bytes(v.iter().flat_map(|x| x.to_le_bytes())),
+        }
     }
     hash.hex()
 }

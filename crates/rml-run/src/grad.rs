@@ -15,7 +15,7 @@ use rml_engine::{Block, BlockColumn, CycleRow, End, Feeding, Present, Status, Us
 use rml_ir::{Data, Precision, Shape, Type, Value};
 
 use crate::checkpoint;
-use crate::checkpoint::{Checkpoint, Parameters, Policy};
+use crate::checkpoint::{Checkpoint, Parameters};
 use crate::engines::Engine;
 use crate::session::Session;
 use crate::trace::{RunOptions, Table};
@@ -154,10 +154,8 @@ impl Start {
         let wish = Use::new(Feeding::Windows { cycles: None });
         let mut session = Session::open(program, &self.engine, &wish)?;
         let Some(checkpoint) = &self.checkpoint else { return Ok(session) };
-        for (key, value) in checkpoint.select(program, Policy::Available).map_err(|d| session.fail(d))? {
-            if program.flat().states[&key].parameter {
-                session.set_state(&key, &value)?;
-            }
+        for (key, value) in &checkpoint.parameters(program).map_err(|d| session.fail(d))?.states {
+            session.set_state(key, value)?;
         }
         Ok(session)
     }

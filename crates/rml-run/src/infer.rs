@@ -236,6 +236,9 @@ pub fn infer(source: &Source, data: &dyn Dataset, options: &InferOptions) -> Res
     let left_out = leave_out(&mut family, size, data)?;
     let program = family.program(size)?.clone();
     options.check_parameters(&program)?;
+    let checkpoint = checkpoint.fitted(&program)?;
+    let position = checkpoint.position.as_ref();
+    preparation.axes = checkpoint.preparation().axes;
     let pair = pair(&program, &options.classes)?;
     let how = (program.precision(), options.allow_nan);
     let bind = || Windows::bind_by(data, program.inputs(), how, &preparation.recipe());

@@ -23,7 +23,7 @@ mod stepper;
 mod trace;
 mod train;
 
-pub use checkpoint::{Best, Checkpoint, Parameters, TrainingPosition};
+pub use checkpoint::{Best, Checkpoint, Parameters, TrainingPosition, params_file};
 pub use engines::{Engine, PlanShape};
 pub use export::model::{ExportedModel, ModelExport, ModelFormat, export_model};
 pub use export::{CExport, CMath, CProgram, Exported, Memory, export_c};
@@ -43,6 +43,7 @@ pub use stepper::{Element, InputPort, OutputPort, Stepper};
 pub use trace::{Cell, RunOptions, Trace, run};
 pub use train::compare::{RunsPage, run_files, runs_page};
 pub use train::confusion::{Classes, Confusion};
+pub use train::episodes::{Episode, EpisodeOptions};
 pub use train::log::FILES as LOG_FILES;
 pub use train::observer::{
     EpochSummary, Norms, Observer, ParameterStats, Progress, Ran, TrainInfo, TrainReport,
@@ -52,6 +53,8 @@ pub use train::plot::{learning_curves, sweep_curves};
 pub use train::record::{TrainPage, TrainRecord};
 pub use train::samples::EvaluatedSamples;
 pub use train::stream::{StreamEnd, TrainStream};
+pub use train::sweep::grid::{Samples, SweepRange, SweepValues};
+pub use train::sweep::prune::{Prune, PruneRule, SweepStage};
 pub use train::sweep::table::{Spread, SweepRow};
 pub use train::sweep::{
     FILES as SWEEP_FILES, RunOutcome, RunState, SweepObserver, SweepOptions, SweepReport, sweep,

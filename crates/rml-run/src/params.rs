@@ -37,9 +37,11 @@ pub fn params(
     checkpoint: Option<&Checkpoint>,
 ) -> Result<ParamList, Error> {
     let program = program(source, options, checkpoint)?;
-    let values = checkpoint.map(|c| values(&program, c)).transpose()?;
+    let checkpoint = checkpoint.map(|c| c.fitted(&program)).transpose()?;
+    let values = checkpoint.as_ref().map(|c| values(&program, c)).transpose()?;
     let param = |w: &WantedParameter| ParamInfo {
         path: Arc::clone(&w.key),
+        from: checkpoint.as_ref().map(|c| c.name_in_file(&w.key).into()),
         ty: w.ty.clone(),
         span: w.span,
         value: values.as_ref().and_then(|v| v.get(&w.key).cloned()),
@@ -145,7 +147,8 @@ pub fn export_params(
     export: &ExportOptions,
 ) -> Result<TensorFile, Error> {
     let program = program(source, options, Some(checkpoint))?;
-    let mut values = values(&program, checkpoint)?;
+    let checkpoint = checkpoint.fitted(&program)?;
+    let mut values = values(&program, &checkpoint)?;
     let wanted = wanted(&program, source, options);
     for (key, _) in wanted.iter().filter(|(_, wanted)| !wanted.needed) {
         if let Some(value) = checkpoint.states.get(key) {

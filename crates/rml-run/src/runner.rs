@@ -422,7 +422,8 @@ fn metrics(program: &Program) -> Vec<Option<Arc<str>>> {
         let is_case = flat.outputs.get(at).is_some_and(|v| flat.vars[*v].cases.is_some());
         let is_number = o.ty.shape.is_scalar() && o.ty.dtype != DType::Bool && !is_case;
         let is_gradient = program.gradients().values().any(|place| *place == at);
-        (is_number && !is_gradient).then(|| Arc::clone(&o.name))
+        let is_probe = program.probes().values().any(|place| *place == at);
+        (is_number && !is_gradient && !is_probe).then(|| Arc::clone(&o.name))
     };
     program.outputs().iter().enumerate().map(is_metric).collect()
 }

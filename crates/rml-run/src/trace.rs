@@ -102,7 +102,9 @@ impl Default for RunOptions {
 impl RunOptions {
     /// The names of the values of a program.
     pub(crate) fn names(&self, program: &Program) -> Result<ValueNames, Error> {
-        let preparation = self.preparation()?;
+        let checkpoint = self.params.as_ref().map(Parameters::checkpoint).transpose()?;
+        let checkpoint = checkpoint.map(|checkpoint| checkpoint.fitted(program)).transpose()?;
+        let preparation = checkpoint.as_ref().map(Checkpoint::preparation).unwrap_or_default();
         Ok(program.names(&preparation.classes, &preparation.axes))
     }
 
@@ -302,6 +304,7 @@ pub(crate) fn run_session(
     let engine = &options.engine;
     let read = || options.params.as_ref().map(Parameters::checkpoint).transpose();
     let checkpoint = engine.time(Phase::Checkpoint, read)?;
+    let checkpoint = checkpoint.map(|checkpoint| checkpoint.fitted(program)).transpose()?;
     let preparation = checkpoint.as_ref().map(Checkpoint::preparation).unwrap_or_default();
     let names = program.names(&preparation.classes, &preparation.axes);
     let bind = || Table::new(program, inputs, options, preparation);

@@ -19,6 +19,7 @@ pub(crate) mod confusion;
 mod course;
 mod data;
 mod doubts;
+pub(crate) mod episodes;
 mod evaluation;
 mod free;
 mod keeper;

@@ -28,6 +28,8 @@ pub struct ParamInfo {
     pub ty: Type,
     /// The place in the program, or the library, that declares it.
     pub span: Span,
+    /// Its name in the checkpoint, if one was given.
+    pub from: Option<Arc<str>>,
     /// Its value, if a checkpoint was given.
     pub value: Option<Value>,
 }

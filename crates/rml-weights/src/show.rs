@@ -18,30 +18,37 @@ impl ParamInfo {
 
 impl ParamList {
     /// A table for people: one line per parameter, with its type, the place of its declaration, and a summary of its
-    /// values if they are known.
+    /// values if they are known. If a name in the checkpoint is another one, there is a column with these names.
     pub fn to_table(&self) -> String {
         let values = self.params.iter().any(|p| p.value.is_some());
+        let moved = self.params.iter().any(|p| p.from.as_ref().is_some_and(|from| *from != p.path));
         let mut head = vec!["parameter", "type", "declared"];
+        head.extend(moved.then_some("in the checkpoint"));
         head.extend(if values { &SUMMARY[..] } else { &[] });
         let mut rows = vec![head.into_iter().map(str::to_owned).collect::<Vec<_>>()];
         rows.extend(self.params.iter().map(|p| {
             let (file, line, column) = p.place(self);
             let mut row = vec![p.path.to_string(), p.ty.to_string(), format!("{file}:{line}:{column}")];
+            row.extend(p.from.iter().filter(|_| moved).map(ToString::to_string));
             row.extend(p.value.iter().flat_map(|v| cells(Summary::of(&v.to_data()))));
             row
         }));
         let shapes: Vec<&Shape> = self.params.iter().map(|p| &p.ty.shape).collect();
-        format!("{}{}", rml_base::table(&rows, &[0, 1, 2]), total("parameter", &shapes))
+        let left: &[usize] = if moved { &[0, 1, 2, 3] } else { &[0, 1, 2] };
+        format!("{}{}", rml_base::table(&rows, left), total("parameter", &shapes))
     }
 
-    /// `{"node": .., "params": [{"path", "type", "shape", "declared": {"file", "line", "column"}, "values"}]}`;
-    /// `values` only if they are known.
+    /// `{"node": .., "params": [{"path", "type", "shape", "declared": {"file", "line", "column"}, "from", "values"}]}`;
+    /// `from`, the name in the checkpoint, and `values` only if there is a checkpoint.
     pub fn to_json(&self) -> String {
         let param = |p: &ParamInfo| {
             let (file, line, column) = p.place(self);
             let mut object = object(&p.ty);
             object["path"] = json!(&*p.path);
             object["declared"] = json!({"file": file, "line": line, "column": column});
+            if let Some(from) = &p.from {
+                object["from"] = json!(&**from);
+            }
             if let Some(value) = &p.value {
                 object["values"] = summary(value);
             }

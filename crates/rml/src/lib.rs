@@ -52,16 +52,17 @@ pub use rml_ir::typed::StaticValue;
 pub use rml_ir::{DType, Data, InputInfo, OutputInfo, Precision, Shape, Tensor, Type, Value};
 pub use rml_run::{
     Best, BestBy, CExport, CMath, CProgram, Cell, CheckOptions, Checked, Checkpoint, Classes, Confusion,
-    Criterion, Element, Ending, Engine, EpochSummary, Evaluate, EvaluatedSamples, ExportedModel, Fixed,
-    GradCheck, GradOptions, Gradients, Imported, ImportedModel, InferOptions, InferReport, InputPort,
-    LOG_FILES, Length, Metrics, ModelExport, ModelFormat, ModelOptions, Norms, Observer, OutputPort, Outputs,
-    ParameterStats, Parameters, PlanShape, ProfileReport, Progress, Ran, RunOptions, RunOutcome, RunState,
-    RunsPage, SWEEP_FILES, Series, Session, Settings, ShownWindow, Split, Spread, StateOption, Stepper,
-    Stream, StreamEnd, SweepObserver, SweepOptions, SweepReport, SweepRow, TestSplit, Trace, TrainInfo,
+    Criterion, Element, Ending, Engine, Episode, EpisodeOptions, EpochSummary, Evaluate, EvaluatedSamples,
+    ExportedModel, Fixed, GradCheck, GradOptions, Gradients, Imported, ImportedModel, InferOptions,
+    InferReport, InputPort, LOG_FILES, Length, Metrics, ModelExport, ModelFormat, ModelOptions, Norms,
+    Observer, OutputPort, Outputs, ParameterStats, Parameters, PlanShape, ProfileReport, Progress, Prune,
+    PruneRule, Ran, RunOptions, RunOutcome, RunState, RunsPage, SWEEP_FILES, Samples, Series, Session,
+    Settings, ShownWindow, Split, Spread, StateOption, Stepper, Stream, StreamEnd, SweepObserver,
+    SweepOptions, SweepRange, SweepReport, SweepRow, SweepStage, SweepValues, TestSplit, Trace, TrainInfo,
     TrainOptions, TrainPage, TrainRecord, TrainReport, TrainStream, TrainingPosition, Until, UpdateCounts,
     Validate, chronogram, columns_for, export_c, export_model, export_params, grad, gradcheck, import_model,
-    import_params, infer, infer_without_data, learning_curves, params, run, run_files, runs_page, sparkline,
-    sweep, sweep_curves, train,
+    import_params, infer, infer_without_data, learning_curves, params, params_file, run, run_files,
+    runs_page, sparkline, sweep, sweep_curves, train,
 };
 pub use rml_weights::{
     ExportOptions, FileTensor, LayoutInfo, Mapping, ParamInfo, ParamList, Stored, Summary, TensorFile,

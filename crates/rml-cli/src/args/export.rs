@@ -19,7 +19,7 @@ pub(crate) struct Export {
     #[arg(long, value_enum, default_value_t = Target::C, value_name = "FORMAT")]
     pub(crate) format: Target,
     /// The checkpoint with the initial values of states; by default those of the program
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE[:PREFIX]")]
     pub(crate) params: Option<PathBuf>,
     /// The mapping file whose table `ports` names the inputs, outputs and states of a graph (`onnx`, `stablehlo`), as
     /// `rml import` writes it; by default they have their names in the program

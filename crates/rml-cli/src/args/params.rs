@@ -34,7 +34,7 @@ pub(crate) struct ListParams {
     #[arg(long, value_name = "NAME")]
     pub(crate) node: Option<String>,
     /// A checkpoint, whose values are summarised
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE[:PREFIX]")]
     pub(crate) params: Option<PathBuf>,
     /// How to print it
     #[arg(long, value_enum, default_value_t = ParamsFormat::Table)]
@@ -44,7 +44,7 @@ pub(crate) struct ListParams {
 /// How to print parameters and tensors.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
 pub(crate) enum ParamsFormat {
-    /// {"node": .., "params": [{"path", "type", "shape", "declared", "values"}]}
+    /// {"node": .., "params": [{"path", "type", "shape", "declared", "from", "values"}]}
     Json,
     /// An aligned table
     Table,
@@ -78,7 +78,7 @@ pub(crate) struct ExportParams {
     #[arg(long, value_name = "NAME")]
     pub(crate) node: Option<String>,
     /// The checkpoint with the parameters
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE[:PREFIX]")]
     pub(crate) params: PathBuf,
     /// The mapping, as for import
     #[arg(long, value_name = "FILE")]

@@ -18,7 +18,7 @@ pub(crate) struct Over {
     #[arg(long, value_name = "FILE")]
     pub(crate) inputs: Option<PathBuf>,
     /// A checkpoint with the parameters; by default their initial values
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE[:PREFIX]")]
     pub(crate) params: Option<PathBuf>,
     /// How many cycles to run; by default those of the inputs
     #[arg(long, value_name = "N")]

@@ -115,6 +115,14 @@ pub(crate) struct Train {
     /// continues in it
     #[arg(long, value_name = "DIR")]
     pub(crate) log: Option<PathBuf>,
+    /// Without data: write a line for each episode that ends, with its return, its length, its end, the cycle and the
+    /// row, to this file: .jsonl or .csv; a resumed run continues it. With --runs: in the folder of each run
+    #[arg(long, value_name = "FILE", requires = "own", conflicts_with = "stream")]
+    pub(crate) episodes: Option<PathBuf>,
+    /// With --episodes: the path of the instance that says where episodes end, e.g. episodes_0; by default the
+    /// outermost one with the variables ended, length and total
+    #[arg(long, value_name = "PATH", requires = "episodes")]
+    pub(crate) episodes_of: Option<String>,
     /// Record for each epoch or report the mean, the deviation and the norm of each parameter, and the norms of its
     /// gradient and of its change; in the log and in JSON lines
     #[arg(long)]
@@ -126,6 +134,9 @@ pub(crate) struct Train {
     /// Continue from this checkpoint
     #[arg(long, value_name = "FILE")]
     pub(crate) resume: Option<PathBuf>,
+    /// Begin with the parameters of this checkpoint; all else is as in a new training. FILE:PREFIX as for --params
+    #[arg(long, value_name = "FILE[:PREFIX]", conflicts_with = "resume")]
+    pub(crate) init: Option<PathBuf>,
     /// Train once for each seed and each combination of values, several runs at once, each in a folder of its own in
     /// that one with its checkpoint and its log. The same command continues with what exists
     #[arg(long, value_name = "DIR", requires = "several", conflicts_with_all = ["save", "best", "log", "resume", "profile"])]
@@ -133,9 +144,21 @@ pub(crate) struct Train {
     /// With --runs: the seeds, such as 0..5 (0, 1, 2, 3 and 4) or 1,7,23
     #[arg(long, value_name = "SEEDS", value_parser = values::seeds, conflicts_with = "seed")]
     pub(crate) seeds: Option<values::Seeds>,
-    /// With --runs: values of a static parameter, such as rate=0.1,0.3; given several times, all combinations
-    #[arg(long, value_name = "NAME=VALUES", value_parser = values::sweep)]
+    /// With --runs: values of a static parameter, such as rate=0.1,0.3; given several times, all combinations. With
+    /// --samples also a range: rate=1e-4..1e-1:log (even logarithms), units=16..256 (whole numbers, both ends included)
+    #[arg(long, value_name = "NAME=VALUES|LOW..HIGH[:log]", value_parser = values::sweep)]
     pub(crate) sweep: Vec<values::Sweep>,
+    /// With --sweep: draw N combinations of values instead of training all combinations; SEED is 0 by default
+    #[arg(long, value_name = "N[:SEED]", value_parser = values::samples, requires = "sweep")]
+    pub(crate) samples: Option<rml::Samples>,
+    /// With --runs: end the worse combinations early, by their best validation loss so far, or by --metric. halving: of
+    /// N combinations (by default 3) one continues, and is N times as long at the next comparison; median: those that
+    /// are not worse than the median of all continue, and are twice as long
+    #[arg(long, value_name = "halving[:N]|median", value_parser = values::prune, requires = "runs")]
+    pub(crate) prune: Option<rml::PruneRule>,
+    /// With --prune: compare runs for the first time after N epochs or reports
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = values::positive, requires = "prune")]
+    pub(crate) prune_from: usize,
     /// With --runs: how many runs at once; by default one per core
     #[arg(long, value_name = "N", value_parser = values::positive, requires = "runs")]
     pub(crate) jobs: Option<usize>,
@@ -210,8 +233,9 @@ impl Train {
 pub(crate) struct Infer {
     #[command(flatten)]
     pub(crate) program: Program,
-    /// The checkpoint with the parameters; a node without parameters needs none
-    #[arg(long, value_name = "FILE")]
+    /// The checkpoint with the parameters; a node without parameters needs none. FILE:classify_0 if they have this
+    /// prefix in the file and not in the program, or the other way round; FILE:net_0=model_0 replaces a prefix
+    #[arg(long, value_name = "FILE[:PREFIX]")]
     pub(crate) params: Option<PathBuf>,
     /// Columns by input name, as for training
     #[arg(long, value_name = "FILE|DIR")]

@@ -166,8 +166,8 @@ fn check_output<'p>(
     source: &Source,
     inputs: impl IntoIterator<Item = Option<&'p PathBuf>>,
 ) -> Result<(), Stop> {
-    let inputs: Vec<PathBuf> =
-        source.files().into_iter().chain(inputs.into_iter().flatten().cloned()).collect();
+    let inputs = inputs.into_iter().flatten().map(|path| rml::params_file(path));
+    let inputs: Vec<PathBuf> = source.files().into_iter().chain(inputs).collect();
     Ok(rml::check_output(output, &inputs)?)
 }
 

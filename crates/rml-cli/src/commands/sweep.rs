@@ -5,8 +5,8 @@ use std::path::Path;
 use std::thread::available_parallelism;
 
 use rml::{
-    Diagnostic, Error, RunOutcome, RunState, RunsPage, Source, Sources, SweepObserver, SweepOptions,
-    SweepReport, TrainOptions, codes,
+    Diagnostic, Error, Prune, RunOutcome, RunState, RunsPage, Source, Sources, SweepObserver, SweepOptions,
+    SweepReport, SweepStage, SweepValues, TrainOptions, codes,
 };
 
 use super::runs;
@@ -29,8 +29,7 @@ pub(super) fn sweep(args: &Train, folder: &Path, output: &mut Output) -> Result<
     let launch = Launch::here();
     let here = launch.map_or(1, |launch| launch.here);
     let cores = (available_parallelism().map_or(1, usize::from) / here).max(1);
-    let runs =
-        settings.iter().map(|(_, values)| values.len()).fold(seeds.len().max(1), usize::saturating_mul);
+    let runs = combinations(args).saturating_mul(seeds.len().max(1));
     let share = runs.div_ceil(launch.map_or(1, |launch| launch.processes));
     let jobs = args.jobs.unwrap_or(cores).min(share);
     let threads = args.computing.threads.unwrap_or(cores / jobs).max(1);
@@ -46,7 +45,9 @@ pub(super) fn sweep(args: &Train, folder: &Path, output: &mut Output) -> Result<
     let recipe = args.recipe()?;
     let how = super::Reading { on_disk: args.on_disk, format: args.table.format(), recipe: &recipe };
     let data = super::dataset(&args.data, &how, (&source, args.node.as_deref()), output)?;
-    let options = SweepOptions { train, folder: folder.to_owned(), seeds, settings, jobs };
+    let prune = args.prune.map(|rule| Prune { rule, first: args.prune_from as u64 });
+    let samples = args.samples;
+    let options = SweepOptions { train, folder: folder.to_owned(), seeds, settings, samples, prune, jobs };
     let page = RunsPage {
         title: Some(format!("Runs of {}", args.program.file.display())),
         lines: vec![command(std::env::args_os())],
@@ -57,7 +58,7 @@ pub(super) fn sweep(args: &Train, folder: &Path, output: &mut Output) -> Result<
     if args.view && speaks {
         runs::view_beside(folder, page.clone(), output)?;
     }
-    let mut progress = Lines { output, runs: 0 };
+    let mut progress = Lines { output, runs: 0, unit: if args.data.is_empty() { "report" } else { "epoch" } };
     let report = rml::sweep(&source, &*data, &options, &mut progress)?;
     if let Some(file) = args.page().filter(|_| speaks) {
         runs::write(file, folder, &page)?;
@@ -80,10 +81,22 @@ pub(super) fn sweep(args: &Train, folder: &Path, output: &mut Output) -> Result<
     if failed { Err(Stop::Reported) } else { Ok(()) }
 }
 
+/// How many combinations of values there are; none of a range, which needs a number of samples.
+fn combinations(args: &Train) -> usize {
+    let count = |values: &SweepValues| match values {
+        SweepValues::List(values) => values.len(),
+        SweepValues::Range(_) => 1,
+    };
+    let all = args.sweep.iter().map(|(_, values)| count(values)).fold(1, usize::saturating_mul);
+    args.samples.map_or(all, |samples| samples.count)
+}
+
 /// Prints a line for each run that ends.
 struct Lines<'o> {
     output: &'o mut Output,
     runs: usize,
+    /// What the steps of a run are called.
+    unit: &'static str,
 }
 
 impl SweepObserver for Lines<'_> {
@@ -104,6 +117,14 @@ impl SweepObserver for Lines<'_> {
         }
     }
 
+    fn compared(&mut self, stage: SweepStage) {
+        if !self.output.json() {
+            let SweepStage { length, kept, of } = stage;
+            let (unit, s) = (self.unit, if length == 1 { "" } else { "s" });
+            self.output.note(&format!("after {length} {unit}{s}, {kept} of {of} combinations continue\n"));
+        }
+    }
+
     fn ended(&mut self, run: &RunOutcome, ended: usize) {
         if self.output.json() {
             // If nobody reads the output any more, runs that are saved continue.
@@ -116,13 +137,16 @@ impl SweepObserver for Lines<'_> {
             RunState::Failed(_) => {
                 let _ = write!(text, "failed: {}", run.state.error().map_or("", |d| &d.message));
             }
-            RunState::Finished | RunState::Missed | RunState::Interrupted => {
+            RunState::Finished | RunState::Missed | RunState::Pruned | RunState::Interrupted => {
                 let is_test = |(name, _): &&(String, f64)| name.contains('.');
                 let tested = run.metrics.iter().any(|metric| is_test(&metric));
                 for (name, value) in run.metrics.iter().filter(|metric| !tested || is_test(metric)) {
                     let _ = write!(text, "{} {value:.4}  ", name.replacen('.', " ", 1));
                 }
                 let _ = write!(text, "{:.1} s", run.seconds);
+                if matches!(run.state, RunState::Pruned) {
+                    text.push_str("  ended early");
+                }
             }
         }
         self.output.note(&(text + "\n"));

@@ -4,8 +4,8 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 
 use rml::{
-    Checkpoint, Classes, Diagnostic, Engine, Evaluate, Length, Phase, Recipe, Source, TrainOptions,
-    TrainReport, Until, Validate, codes,
+    Checkpoint, Classes, Diagnostic, Engine, EpisodeOptions, Evaluate, Length, Phase, Recipe, Source,
+    TrainOptions, TrainReport, Until, Validate, codes,
 };
 
 use rml::backend::Compiled;
@@ -58,6 +58,7 @@ pub(super) fn check_results(args: &Train) -> Result<(), Stop> {
         ("--best", args.best.as_ref()),
         ("--profile", profile),
         ("--plot", args.plot.as_ref()),
+        ("--episodes", args.episodes.as_ref().filter(|_| args.runs.is_none())),
         ("--report", args.page()),
     ];
     let folders = [
@@ -206,6 +207,11 @@ pub(super) fn options(args: &Train, signals: &Signals, engine: Engine) -> Result
         classes: args.confusion.clone().unwrap_or(if is_shown { Classes::Usual } else { Classes::Nothing }),
         samples: if is_shown { SAMPLES } else { 0 },
         resume: args.resume.clone(),
+        init: args.init.clone().map(Into::into),
+        episodes: args
+            .episodes
+            .clone()
+            .map(|file| EpisodeOptions { of: args.episodes_of.clone(), file: Some(file) }),
         engine,
         interrupt: Some(Arc::clone(&signals.any)),
     })

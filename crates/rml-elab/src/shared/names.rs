@@ -38,14 +38,17 @@ impl Names {
         format!("{stripped}_{}", *count - 1)
     }
 
-    /// The name of a parameter in the equation of `owner`. With `alone`, the parameter is the whole right side.
-    fn parameter(&mut self, owner: &str, alone: bool) -> String {
-        if alone {
-            return owner.to_owned();
+    /// Names the parameters in the equation of `owner`. With `alone`, there is only one, and the equation is no state.
+    fn parameters<E>(&mut self, owner: &str, alone: bool, parts: &mut [(String, Part<E>)]) {
+        for (name, _) in parts.iter_mut().filter(|(_, part)| matches!(part, Part::Parameter(_))) {
+            *name = if alone {
+                owner.to_owned()
+            } else {
+                let count = self.parameters.entry(owner.to_owned()).or_insert(0);
+                *count += 1;
+                format!("{owner}.param{}", *count - 1)
+            };
         }
-        let count = self.parameters.entry(owner.to_owned()).or_insert(0);
-        *count += 1;
-        format!("{owner}.param{}", *count - 1)
     }
 }
 
@@ -61,6 +64,7 @@ pub(super) fn of_instance(tree: &Tree<'_>, id: InstanceId) -> Vec<(String, Part<
         }
         let owner = equation.lhs.iter().find_map(|(local, _)| *local);
         let owner = owner.map_or("", |local| &**node.name_of(local));
+        let (first, mut parameters) = (found.len(), 0);
         let mut todo = vec![equation.rhs];
         while let Some(expr) = todo.pop() {
             match &node.exprs[expr].kind {
@@ -70,13 +74,15 @@ pub(super) fn of_instance(tree: &Tree<'_>, id: InstanceId) -> Vec<(String, Part<
                     found.push((name, Part::Call(expr)));
                 }
                 ExprKind::Builtin { which: Builtin::Param, .. } => {
-                    let name = names.parameter(owner, expr == equation.rhs);
-                    found.push((name, Part::Parameter(expr)));
+                    parameters += 1;
+                    found.push((String::new(), Part::Parameter(expr)));
                 }
                 _ => {} // Only these have names.
             }
             todo.extend(tree.operands(id, expr).into_iter().rev());
         }
+        let is_state = matches!(node.exprs[equation.rhs].kind, ExprKind::Fby { .. });
+        names.parameters(owner, parameters == 1 && !is_state, &mut found[first..]);
     }
     found
 }
@@ -89,6 +95,7 @@ pub(crate) fn of_node(
     let (mut names, mut found) = (Names::default(), Vec::new());
     for equation in &node.equations {
         let owner = equation.lhs.iter().flatten().find_map(|var| node.vars[*var].name.as_deref());
+        let (first, mut parameters) = (found.len(), 0);
         let mut todo = vec![equation.rhs];
         while let Some(expr) = todo.pop() {
             match &node.exprs[expr].kind {
@@ -101,13 +108,15 @@ pub(crate) fn of_node(
                     found.push((name, Part::Call(expr)));
                 }
                 typed::ExprKind::Param { .. } => {
-                    let name = names.parameter(owner.unwrap_or(""), expr == equation.rhs);
-                    found.push((name, Part::Parameter(expr)));
+                    parameters += 1;
+                    found.push((String::new(), Part::Parameter(expr)));
                 }
                 _ => {} // Only these have names.
             }
             todo.extend(node.exprs[expr].kind.operands().into_iter().rev());
         }
+        let is_state = matches!(node.exprs[equation.rhs].kind, typed::ExprKind::Fby { .. });
+        names.parameters(owner.unwrap_or(""), parameters == 1 && !is_state, &mut found[first..]);
     }
     found
 }

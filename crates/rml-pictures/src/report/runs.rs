@@ -28,6 +28,8 @@ pub struct RunComparison {
     pub metrics: Vec<ComparedMetric>,
     /// The runs.
     pub runs: Vec<ComparedRun>,
+    /// The groups with several finished runs.
+    pub groups: Vec<ComparedGroup>,
     /// Of a page that a server sends, what is said once it has ended.
     pub live: Option<String>,
 }
@@ -39,6 +41,17 @@ pub struct ComparedMetric {
     pub title: String,
     /// Whether the greatest value is the best, or the smallest one; `None` if it is not known.
     pub is_high: Option<bool>,
+}
+
+/// Runs that differ in their seed only.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct ComparedGroup {
+    /// The settings that they have in common.
+    pub name: String,
+    /// How many runs there are.
+    pub runs: usize,
+    /// By metric, the interquartile mean and its 95 % interval.
+    pub values: Vec<Option<(f64, Option<[f64; 2]>)>>,
 }
 
 /// A run beside others.
@@ -71,7 +84,11 @@ const FEWEST: usize = 50;
 impl RunComparison {
     /// The page in HTML.
     pub fn to_html(&self) -> String {
-        let sections = [("curves", "Learning curves", self.curves()), ("runs", "Runs", self.table())];
+        let sections = [
+            ("curves", "Learning curves", self.curves()),
+            ("groups", "Interquartile means", self.groups_table()),
+            ("runs", "Runs", self.table()),
+        ];
         let mut scripts = String::new();
         if !self.runs.is_empty() {
             let data = self.data().to_string().replace('<', "\\u003c");
@@ -153,6 +170,53 @@ impl RunComparison {
                 "<table><caption>The values of the best {0} where a run searches for it, else of the last one</caption><thead><tr>{heads}</tr></thead><tbody>\n{rows}</tbody></table>",
                 text(&self.steps)
             ),
+        )
+    }
+
+    /// A table with the interquartile means of groups, and a picture of their intervals.
+    fn groups_table(&self) -> String {
+        if self.groups.is_empty() {
+            return String::new();
+        }
+        let metrics =
+            self.metrics.iter().map(|metric| format!("<th scope=\"col\">{}</th>", text(&metric.title)));
+        let heads = metrics.collect::<String>();
+        let row = |group: &ComparedGroup| {
+            let cells =
+                (0..self.metrics.len()).map(|metric| self.group_cell(group, metric)).collect::<String>();
+            let name = if group.name.is_empty() { "all" } else { &group.name };
+            format!("<tr><th scope=\"row\">{}</th><td>{}</td>{cells}</tr>\n", text(name), group.runs)
+        };
+        let rows: String = self.groups.iter().map(row).collect();
+        scrolled(
+            "Interquartile means",
+            &format!(
+                "<table><caption>The mean without the lowest and the highest quarter of the finished runs, and its 95 % interval by a bootstrap over them</caption><thead><tr><th scope=\"col\">settings</th><th scope=\"col\">runs</th>{heads}</tr></thead><tbody>\n{rows}</tbody></table>"
+            ),
+        )
+    }
+
+    /// A metric of a group: the mean, and its interval as numbers and on the scale of all groups.
+    fn group_cell(&self, group: &ComparedGroup, metric: usize) -> String {
+        const WIDTH: f64 = 100.0;
+        let Some((mean, interval)) = group.values.get(metric).copied().flatten() else {
+            return "<td>–</td>".to_owned();
+        };
+        let Some([low, high]) = interval else { return format!("<td>{}</td>", number(mean)) };
+        let all = self.groups.iter().filter_map(|group| group.values.get(metric).copied().flatten()?.1);
+        let (least, most) = all.fold((low, high), |(a, b), [low, high]| (a.min(low), b.max(high)));
+        let place = |x: f64| if most > least { (x - least) / (most - least) * WIDTH } else { WIDTH / 2.0 };
+        let line = format!(
+            "<line x1=\"{:.1}\" x2=\"{:.1}\" y1=\"4\" y2=\"4\" stroke=\"currentColor\" stroke-width=\"2\"/>",
+            place(low),
+            place(high)
+        );
+        let dot = format!("<circle cx=\"{:.1}\" cy=\"4\" r=\"3.5\" fill=\"currentColor\"/>", place(mean));
+        format!(
+            "<td>{} <span class=\"dim\">{} to {}</span><br><svg width=\"108\" height=\"8\" viewBox=\"-4 0 108 8\" aria-hidden=\"true\">{line}{dot}</svg></td>",
+            number(mean),
+            number(low),
+            number(high)
         )
     }
 
@@ -265,6 +329,23 @@ mod tests {
             runs: vec![run("a", "0.1", [3.0, f64::NAN]), run("b</script>", "0.2", [2.0, 1.0])],
             ..RunComparison::default()
         }
+    }
+
+    #[test]
+    fn groups_have_interquartile_means_with_intervals() {
+        let values = vec![Some((0.5, Some([0.25, 1.0])))];
+        let group = ComparedGroup { name: "rate=<1".to_owned(), runs: 4, values };
+        let other = ComparedGroup { name: String::new(), runs: 1, values: vec![Some((2.0, None))] };
+        let html = RunComparison { groups: vec![group, other], ..comparison() }.to_html();
+        for part in [
+            "rate=&lt;1</th><td>4</td><td>0.5000",
+            "0.2500 to 1.0000",
+            "x1=\"0.0\" x2=\"100.0\"",
+            "all</th><td>1</td><td>2.0000</td>",
+        ] {
+            assert!(html.contains(part), "{part} in {html}");
+        }
+        assert!(!comparison().to_html().contains("Interquartile"));
     }
 
     #[test]

@@ -6,7 +6,7 @@ use rml_base::codes::run as codes;
 use rml_base::{Diagnostic, Span};
 use rml_driver::Program;
 use rml_ir::flat::around;
-use rml_ir::{InputInfo, Precision, Type, Value};
+use rml_ir::{Precision, Type, Value};
 
 use super::{Checkpoint, Policy, TrainingPosition, precision, shown};
 use crate::fingerprint;
@@ -27,14 +27,15 @@ impl Mismatch<'_> {
         self.missing.is_empty() && self.other.is_empty() && self.unexpected.is_empty()
     }
 
-    /// One diagnostic about all differences.
+    /// One diagnostic about all differences; `help` says how the checkpoint fits under another prefix.
     pub(super) fn diagnostic(
         &self,
         checkpoint: &Checkpoint,
         program: &Program,
         policy: Policy,
+        help: Option<String>,
     ) -> Diagnostic {
-        let origin = if checkpoint.origin.is_empty() { "the checkpoint" } else { &checkpoint.origin };
+        let origin = checkpoint.shown_origin();
         let mut d = Diagnostic::error(
             codes::CHECKPOINT_MISMATCH,
             format!("{origin} does not hold the states of node {}", program.node()),
@@ -53,6 +54,9 @@ impl Mismatch<'_> {
         }
         for (key, value) in &self.unexpected {
             d = d.note(format!("not in the program: `{key}`: {}", shown(value)));
+        }
+        if let Some(help) = help {
+            return d.help(help);
         }
         if let Some((near, key)) = renamed {
             d = d.help(renamed_by(program, apart(near, key)));
@@ -127,8 +131,7 @@ fn renamed_by(program: &Program, (there, here): (&str, &str)) -> String {
     let node = program.node();
     match here {
         "" => format!(
-            "the checkpoint is of a node that calls {node} as `{there}`: add a node that calls it, and name that one, `--node predict`: `{}`",
-            caller(program)
+            "the checkpoint has parameters of {node} under `{there}`, but not all of them: use the program that it was made with"
         ),
         here if there.is_empty() => format!(
             "{node} has these parameters inside of `{here}`, and the training has them without it: call the same node in both, either itself or by way of the other one"
@@ -186,23 +189,4 @@ fn apart<'p>(there: &'p str, here: &'p str) -> (&'p str, &'p str) {
     let begins = there.split('.').zip(here.split('.')).take_while(|(a, b)| a == b);
     let begin = begins.map(|(name, _)| name.len() + 1).sum::<usize>();
     (there.get(begin..).unwrap_or_default(), here.get(begin..).unwrap_or_default())
-}
-
-/// The text of a node that only calls the node of a program.
-fn caller(program: &Program) -> String {
-    let declared = |input: &InputInfo| {
-        let dims = input.ty.shape.dims().iter().map(ToString::to_string);
-        let batch = input.batched.then(|| "batch".to_owned());
-        let dims: Vec<String> = batch.iter().cloned().chain(dims.skip(usize::from(input.batched))).collect();
-        let clock = input
-            .clock
-            .as_ref()
-            .map(|(condition, positive)| format!(" when {}{condition}", if *positive { "" } else { "not " }));
-        format!("{}: {} [{}]{}", input.name, input.ty.dtype, dims.join(", "), clock.unwrap_or_default())
-    };
-    let inputs: Vec<String> = program.inputs().iter().map(declared).collect();
-    let args: Vec<&str> = program.inputs().iter().map(|input| &*input.name).collect();
-    let outputs: Vec<&str> = program.outputs().iter().map(|output| &*output.name).collect();
-    let (outputs, args) = (outputs.join(", "), args.join(", "));
-    format!("node predict({}) -> ({outputs})  {outputs} = {}({args});", inputs.join(", "), program.node())
 }

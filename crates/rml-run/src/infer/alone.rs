@@ -59,6 +59,8 @@ fn run(source: &Source, length: &Length, options: &InferOptions) -> Result<Infer
     let mut family = family(source, options, position)?;
     let program = family.program(1)?.clone();
     options.check_parameters(&program)?;
+    let checkpoint = checkpoint.fitted(&program)?;
+    let position = checkpoint.position.as_ref();
     family.refuse_rejected(1)?;
     let mut warnings = program.warnings().clone();
     warnings.extend(checkpoint::changed(position, &options.set));

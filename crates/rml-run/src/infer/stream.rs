@@ -90,6 +90,7 @@ impl Stream {
         let stacked = family.stacked(size)?.outputs.clone();
         let program = family.program(size)?.clone();
         options.check_parameters(&program)?;
+        let checkpoint = checkpoint.fitted(&program)?;
         family.refuse_rejected(size)?;
         ask_for_answers(&program)?;
         let stacked = stacked.iter().map(ToString::to_string).collect();

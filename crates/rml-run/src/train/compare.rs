@@ -6,15 +6,22 @@ use indexmap::IndexMap;
 use rml_base::codes::run as codes;
 use rml_base::{Diagnostic, Error};
 use rml_files::contents;
-use rml_pictures::{ComparedMetric, ComparedRun, RunComparison};
+use rml_pictures::{ComparedGroup, ComparedMetric, ComparedRun, RunComparison};
 use serde_json::Value;
 
 use super::log::{self, Row};
 use super::options::BestBy;
+use super::sweep::RunState;
 use super::sweep::run::OUTCOME;
+use super::sweep::table::Spread;
 
 /// The most logs that are searched for.
 const MOST: usize = 1000;
+/// The state of a run without an outcome.
+const NOT_ENDED: &str = "not ended";
+/// The states of runs that were trained to their end.
+const FINISHED: &str = RunState::Finished.name();
+const MISSED: &str = RunState::Missed.name();
 /// The setting that tells the runs of a group apart.
 const SEED: &str = "seed";
 
@@ -99,10 +106,31 @@ pub fn runs_page(folder: &Path, page: &RunsPage) -> Result<String, Error> {
         steps: if has_reports { "report" } else { "epoch" }.to_owned(),
         metrics: metrics.iter().map(of_metric).collect(),
         settings,
+        groups: groups(&compared, metrics.len()),
         runs: compared,
         live: page.live.then(|| "The server has ended.".to_owned()),
     };
     Ok(comparison.to_html())
+}
+
+/// The groups with several runs that have ended or have no outcome, each with its interquartile means.
+fn groups(runs: &[ComparedRun], metrics: usize) -> Vec<ComparedGroup> {
+    let mut groups: IndexMap<&str, Vec<&ComparedRun>> = IndexMap::new();
+    let counts = |run: &&ComparedRun| [FINISHED, MISSED, NOT_ENDED].contains(&&*run.state);
+    for run in runs.iter().filter(counts) {
+        groups.entry(&run.group).or_default().push(run);
+    }
+    let several = groups.into_iter().filter(|(_, runs)| runs.len() > 1);
+    let value = |runs: &[&ComparedRun], metric: usize| {
+        let values: Vec<f64> = runs.iter().filter_map(|run| run.values[metric]).collect();
+        Spread::of(&values).map(|spread| (spread.iqm, spread.interval))
+    };
+    let group = |(name, runs): (&str, Vec<&ComparedRun>)| ComparedGroup {
+        name: name.to_owned(),
+        runs: runs.len(),
+        values: (0..metrics).map(|metric| value(&runs, metric)).collect(),
+    };
+    several.map(group).collect()
 }
 
 /// A metric as it is told: `test.loss` as `test loss`.
@@ -172,7 +200,7 @@ impl Run {
         }
         ComparedRun {
             name: self.name.clone(),
-            state: self.state.clone().unwrap_or_else(|| "not ended".to_owned()),
+            state: self.state.clone().unwrap_or_else(|| NOT_ENDED.to_owned()),
             group: group.join(", "),
             settings: settings.iter().map(setting).collect(),
             step: self.result().and_then(log::number),

@@ -25,7 +25,12 @@ pub(super) trait Blocks {
     fn session(&self) -> &Session;
 
     /// Trains on the next block, and adds its outputs to the averages. Returns how much was trained.
-    fn advance(&mut self, reached: &Reached, averages: &mut Averages) -> Result<Ran, Error>;
+    fn advance(
+        &mut self,
+        reached: &Reached,
+        averages: &mut Averages,
+        observer: &mut dyn Observer,
+    ) -> Result<Ran, Error>;
 
     /// Whether training has reached its length.
     fn is_over(&self, reached: &Reached) -> bool;
@@ -174,7 +179,7 @@ impl<'a> Course<'a> {
 
     /// Trains on one block, and ends the epoch or report if it is complete.
     pub(super) fn step(&mut self, blocks: &mut dyn Blocks, observer: &mut dyn Observer) -> Result<(), Error> {
-        let ran = blocks.advance(&self.position.reached, &mut self.averages);
+        let ran = blocks.advance(&self.position.reached, &mut self.averages, observer);
         let ran = ran.map_err(|e| e.note(format!("in {}", self.within())))?;
         let reached = &mut self.position.reached;
         reached.done += usize::try_from(ran.windows).unwrap_or(usize::MAX);

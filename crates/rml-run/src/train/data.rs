@@ -41,7 +41,8 @@ pub(super) struct OnData<'a> {
     test: Option<Test>,
     train_set: Vec<usize>,
     /// The states to start with.
-    resumed: Option<Checkpoint>,
+    /// The states that it begins with.
+    begins_with: Option<Checkpoint>,
     course: Course<'a>,
 }
 
@@ -132,9 +133,10 @@ impl<'a> OnData<'a> {
             nodes.map(|nodes| Test::new(trained, nodes, test, validation, options, source)).transpose()?;
         let (test_names, validation) = test.as_ref().map(Test::names).unwrap_or_default();
         let names = Names { test: test_names, validation, ..Names::default() };
-        let Common { mut family, resumed, .. } = common;
+        let begins_with = common.begins_with().cloned();
+        let mut family = common.family;
         let course = Course::new(options, family.program(position.setup.shard())?, names, position)?;
-        Ok(Self { options, family, windows, test, train_set, resumed, course })
+        Ok(Self { options, family, windows, test, train_set, begins_with, course })
     }
 
     /// The position at which it starts.
@@ -146,7 +148,7 @@ impl<'a> OnData<'a> {
     pub(super) fn run(mut self, observer: &mut dyn Observer) -> Result<TrainReport, Error> {
         let setup = self.course.position().setup.clone();
         let cycles = self.windows.same_length();
-        let steps = Steps::new(&mut self.family, &setup, cycles, self.resumed.as_ref())?;
+        let steps = Steps::new(&mut self.family, &setup, cycles, self.begins_with.as_ref())?;
         let Self { options, windows, test, train_set, .. } = self;
         let (epochs, of, batches) = (options.epochs, None, Batches::default());
         let mut blocks = Epochs {
@@ -205,7 +207,12 @@ impl Blocks for Epochs<'_> {
         self.steps.session()
     }
 
-    fn advance(&mut self, reached: &Reached, averages: &mut Averages) -> Result<Ran, Error> {
+    fn advance(
+        &mut self,
+        reached: &Reached,
+        averages: &mut Averages,
+        _: &mut dyn Observer,
+    ) -> Result<Ran, Error> {
         if self.of != Some(reached.epoch) {
             self.begin_epoch(reached.epoch, reached.done);
         }

@@ -62,6 +62,7 @@ impl Evaluation {
             set,
             defaults,
             gradients: false,
+            probes: Vec::new(),
             trained: false,
             evaluates: true,
             ..compile.clone()

@@ -6,6 +6,7 @@ use rml_driver::Source;
 use super::confusion;
 use super::confusion::Classes;
 use super::course::{Blocks, Course};
+use super::episodes::Episodes;
 use super::evaluation::Evaluation;
 use super::keeper::Names;
 use super::observer::{EpochSummary, Observer, Ran, TrainInfo, TrainReport};
@@ -39,7 +40,7 @@ impl<'a> Free<'a> {
         }
         let (windows, test) = evaluation.as_ref().map_or((0, Vec::new()), |e| (e.windows(), e.names()));
         let position = common.position_without_data(length, (windows, &test), options, observer)?;
-        if let Some(checkpoint) = &common.resumed {
+        if let Some(checkpoint) = common.begins_with() {
             rollout.session_mut().restore(checkpoint, Policy::Exact)?;
         }
         if let Some(evaluation) = &mut evaluation {
@@ -48,8 +49,13 @@ impl<'a> Free<'a> {
             evaluation.begin(rollout.session())?;
         }
         let names = Names { test, ..Names::default() };
+        let resumed =
+            common.resumed.as_ref().map(|_| position.reached.length.as_ref().map_or(0, |done| done.cycles));
+        let open =
+            |options| Episodes::open(options, rollout.session().program(), &common.compile.probes, resumed);
+        let episodes = options.episodes.as_ref().map(open).transpose()?;
         let course = Course::new(options, rollout.session().program(), names, position)?;
-        Ok(Self { blocks: Rollouts { length, rollout, evaluation }, course })
+        Ok(Self { blocks: Rollouts { length, rollout, evaluation, episodes }, course })
     }
 
     /// The position at which it starts.
@@ -68,6 +74,7 @@ struct Rollouts<'a> {
     length: &'a Length,
     rollout: Rollout,
     evaluation: Option<Evaluation>,
+    episodes: Option<Episodes>,
 }
 
 impl Blocks for Rollouts<'_> {
@@ -75,7 +82,12 @@ impl Blocks for Rollouts<'_> {
         self.rollout.session()
     }
 
-    fn advance(&mut self, reached: &Reached, averages: &mut Averages) -> Result<Ran, Error> {
+    fn advance(
+        &mut self,
+        reached: &Reached,
+        averages: &mut Averages,
+        observer: &mut dyn Observer,
+    ) -> Result<Ran, Error> {
         let Some(Done { windows, cycles, report, .. }) = &reached.length else {
             return Ok(Ran { windows: 0, cycles: 0 });
         };
@@ -84,6 +96,9 @@ impl Blocks for Rollouts<'_> {
         let reach = Reach { windows, cycles: left(cycles, self.length.cycles) };
         let stretch = self.rollout.advance(reach)?;
         averages.add(&stretch.outputs, 1).map_err(|d| self.session().fail(d))?;
+        if let Some(episodes) = &mut self.episodes {
+            episodes.see(&stretch.outputs, *cycles, observer)?;
+        }
         Ok(Ran { windows: stretch.windows, cycles: stretch.cycles })
     }
 

@@ -5,6 +5,7 @@ use rml_backend::Compiled;
 use serde_json::{Map, Value, json};
 
 use super::confusion::Confusion;
+use super::episodes::Episode;
 use super::samples::EvaluatedSamples;
 use super::updates::UpdateCounts;
 use crate::checkpoint::{Best, TrainingPosition};
@@ -46,6 +47,11 @@ pub trait Observer {
     /// Another batch of windows has been trained.
     fn batch(&mut self, progress: &Progress<'_>) {
         let _ = progress;
+    }
+    /// These episodes have ended, if [`TrainOptions::episodes`](crate::TrainOptions::episodes) asks for them. They come
+    /// in the order of cycles and rows.
+    fn episodes(&mut self, episodes: &[Episode]) {
+        let _ = episodes;
     }
     /// An epoch or report is done, including its evaluation.
     fn epoch(&mut self, summary: &EpochSummary) {

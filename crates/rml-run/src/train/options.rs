@@ -14,8 +14,9 @@ use rml_ir::Precision;
 use rml_ir::typed::StaticValue;
 
 use super::confusion::Classes;
+use super::episodes::EpisodeOptions;
 use super::until::Until;
-use crate::checkpoint::Reached;
+use crate::checkpoint::{Parameters, Reached};
 use crate::engines::Engine;
 use crate::infer::InferOptions;
 
@@ -351,6 +352,11 @@ pub struct TrainOptions {
     pub samples: usize,
     /// The checkpoint to continue from.
     pub resume: Option<PathBuf>,
+    /// The parameters that a new run begins with: all parameters of the node, and no other states. A resumed run does
+    /// not use them.
+    pub init: Option<Parameters>,
+    /// The episodes to observe and log, in a training without data.
+    pub episodes: Option<EpisodeOptions>,
     /// The engine that runs the program.
     pub engine: Engine,
     /// Set from outside to stop after the current window.
@@ -391,6 +397,8 @@ impl Default for TrainOptions {
             classes: Classes::Nothing,
             samples: 0,
             resume: None,
+            init: None,
+            episodes: None,
             engine: Engine::default(),
             interrupt: None,
         }

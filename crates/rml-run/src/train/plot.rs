@@ -11,7 +11,7 @@ use rml_pictures::{Curves, Mark, Panel, curves};
 use super::log;
 use super::observer::EpochSummary;
 use super::options::BestBy;
-use super::sweep::table::Spread;
+use super::sweep::table::mean_and_deviation;
 use super::sweep::{RunOutcome, SweepReport};
 
 /// The learning curves of epochs or reports as SVG: a picture for each metric, with a line each for the windows that
@@ -95,14 +95,14 @@ pub fn sweep_curves(folder: &Path, report: &SweepReport) -> Result<String, Error
             if at == panels.len() {
                 panels.push(Panel { title, ..Panel::default() });
             }
-            let spreads = steps.iter().filter_map(|(step, values)| Some((*step as f64, Spread::of(values)?)));
-            let spreads: Vec<(f64, Spread)> = spreads.collect();
-            let line = spreads.iter().map(|(step, spread)| (*step, spread.mean)).collect();
-            let band = |(step, spread): &(f64, Spread)| {
-                let wide = spread.deviation?;
-                Some((*step, spread.mean - wide, spread.mean + wide))
+            let means = steps.iter().map(|(step, values)| (*step as f64, mean_and_deviation(values)));
+            let means: Vec<(f64, (f64, Option<f64>))> = means.collect();
+            let line = means.iter().map(|(step, (mean, _))| (*step, *mean)).collect();
+            let band = |(step, (mean, deviation)): &(f64, (f64, Option<f64>))| {
+                let wide = (*deviation)?;
+                Some((*step, mean - wide, mean + wide))
             };
-            panels[at].bands.push(spreads.iter().filter_map(band).collect());
+            panels[at].bands.push(means.iter().filter_map(band).collect());
             panels[at].lines.push((name.clone(), line));
         }
     }

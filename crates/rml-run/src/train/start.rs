@@ -12,10 +12,10 @@ use rml_driver::{Options, Program, Source, interface};
 use rml_files::Written;
 use rml_ir::Precision;
 
-use super::log;
 use super::observer::Observer;
 use super::options::{Length, TrainOptions};
 use super::resume::{self, Terms};
+use super::{episodes, log};
 use crate::checkpoint::{Checkpoint, Done, Origin, Policy, Reached, Setup, TrainingPosition};
 use crate::fingerprint;
 use crate::runner::{Family, asked_batch, batch_size, metric_names};
@@ -31,6 +31,8 @@ pub(super) type CountWindows<'c> = &'c mut dyn FnMut(&Recipe) -> Result<usize, D
 /// The parts of a training that do not depend on the source of data.
 pub(super) struct Common {
     pub(super) resumed: Option<Checkpoint>,
+    /// The parameters that a new run begins with.
+    init: Option<Checkpoint>,
     pub(super) compile: Options,
     /// How many windows a step has.
     size: usize,
@@ -80,6 +82,12 @@ impl Common {
             trained: true,
             ..Options::default()
         };
+        let probes = match &options.episodes {
+            Some(_) if options.length.is_none() => return Err(no_environment().into()),
+            Some(episodes) => episodes::probes(source, &compile, episodes.of.as_deref())?,
+            None => Vec::new(),
+        };
+        let compile = Options { probes, ..compile };
         let mut family = Family::new(source, compile.clone(), options.engine.clone())?;
         let recipe = before.map_or(&options.recipe, |position| &position.preparation.asked);
         let size = match windows {
@@ -93,8 +101,16 @@ impl Common {
             // This precedes reading data, so that a checkpoint of another program is reported as such.
             checkpoint.select(&program, Policy::Exact).map_err(|d| program.error(d))?;
         }
+        let init = match &options.init {
+            Some(init) if resumed.is_none() => {
+                let read = engine.time(Phase::Checkpoint, || init.checkpoint())?;
+                Some(read.parameters(&program).map_err(|d| program.error(d))?)
+            }
+            Some(_) | None => None,
+        };
         Ok(Self {
             resumed,
+            init,
             compile,
             size,
             shards,
@@ -106,6 +122,11 @@ impl Common {
             seed,
             other_trains,
         })
+    }
+
+    /// The states that the run begins with, if they are not the initial ones of the program.
+    pub(super) fn begins_with(&self) -> Option<&Checkpoint> {
+        self.resumed.as_ref().or(self.init.as_ref())
     }
 
     /// The setup of a run with this many windows of data, some of which are kept for testing and validation.
@@ -219,6 +240,12 @@ fn check_shards(shards: usize) -> Result<(), Diagnostic> {
     }
 }
 
+/// The error that a training on data has no episodes.
+fn no_environment() -> Diagnostic {
+    Diagnostic::error(codes::BAD_OPTION, "episodes are those of environments, and this trains on data")
+        .help("leave `--episodes` out")
+}
+
 /// Refuses shards where windows are not divided among them.
 pub(super) fn refuse_shards(options: &TrainOptions, what: &str) -> Result<(), Diagnostic> {
     match options.shards {
@@ -253,6 +280,11 @@ fn check_files(options: &TrainOptions, source: &Source) -> Result<(), Error> {
         path.map(|path| Written::file(option, path))
     }
     let log = options.log.as_deref().map(|folder| Written::folder("log", folder, &log::FILES));
-    let results = [file("save", options.save.as_ref()), file("best", options.best.as_ref()), log];
+    let episodes = options.episodes.as_ref().and_then(|episodes| episodes.file.as_ref());
+    if let Some(path) = episodes {
+        rml_files::check_output(path, &source.files())?;
+    }
+    let [save, best] = [("save", options.save.as_ref()), ("best", options.best.as_ref())];
+    let results = [file(save.0, save.1), file(best.0, best.1), file("episodes", episodes), log];
     rml_files::check_distinct(&results.into_iter().flatten().collect::<Vec<_>>())
 }

@@ -106,7 +106,7 @@ impl<'a> TrainStream<'a> {
         length.report.get_or_insert(Self::REPORT);
         let position = common.position_without_data(&length, (0, &[]), options, observer)?;
         let mut running = Running::open(&common.program, &options.engine, length.look_ahead)?;
-        if let Some(checkpoint) = &common.resumed {
+        if let Some(checkpoint) = common.begins_with() {
             running.session.restore(checkpoint, Policy::Exact)?;
         }
         let has_windows = !common.program.flat().windows.is_empty();
@@ -244,7 +244,7 @@ impl Blocks for Lines {
         &self.running.session
     }
 
-    fn advance(&mut self, _: &Reached, averages: &mut Averages) -> Result<Ran, Error> {
+    fn advance(&mut self, _: &Reached, averages: &mut Averages, _: &mut dyn Observer) -> Result<Ran, Error> {
         let complete = self.complete();
         let known = self.rows.iter().take_while(|row| row.cycle < complete).count();
         self.rows.drain(..known).for_each(|row| averages.add_row(&row));

@@ -9,22 +9,25 @@
 //! continue the run.
 
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, mpsc};
-use std::thread;
-use std::time::Duration;
 
-use rml_base::codes::run as codes;
 use rml_base::{Diagnostic, Error, Sources};
 use rml_data::Dataset;
 use rml_driver::Source;
-use rml_files::{FileStamp, create_folder, hold, write_output};
-use rml_ir::typed::StaticValue;
+use rml_files::{create_folder, hold, write_output};
 
+use super::episodes::EpisodeOptions;
 use super::options::TrainOptions;
 use crate::settings::Settings;
+use grid::{Samples, SweepValues};
+use jobs::{All, Job};
+use prune::{Prune, SweepStage};
 use table::SweepRow;
 
 mod common;
+pub(crate) mod grid;
+mod interval;
+mod jobs;
+pub(crate) mod prune;
 pub(super) mod run;
 pub(crate) mod table;
 
@@ -36,10 +39,6 @@ const TABLE: &str = "table.csv";
 const RUNS: &str = "runs.csv";
 /// The files of a sweep, in its folder ([`SweepOptions::folder`]) beside the folders of its runs.
 pub const FILES: [&str; 4] = [LOCK, TABLE, RUNS, common::COMMON];
-/// The stack size of a thread that compiles: that of a process's main thread.
-const STACK: usize = 8 << 20;
-/// How often a process checks whether the runs of other processes have ended.
-const LOOK: Duration = Duration::from_millis(200);
 
 /// The options of several trainings.
 ///
@@ -58,8 +57,7 @@ const LOOK: Duration = Duration::from_millis(200);
 ///     train: rml::TrainOptions { epochs: 2, ..Default::default() },
 ///     folder: folder.path().join("runs"),
 ///     seeds: vec![0, 1, 2],
-///     settings: Vec::new(),
-///     jobs: 1,
+///     ..SweepOptions::default()
 /// };
 /// let report = rml::sweep(&source, &data, &options, &mut ())?;
 /// assert_eq!(report.runs.len(), 3);
@@ -67,7 +65,8 @@ const LOOK: Duration = Duration::from_millis(200);
 /// ```
 #[derive(Clone, Debug)]
 pub struct SweepOptions {
-    /// The options that all runs share. Each run has its own files, so `save`, `log`, `best` and `resume` are ignored.
+    /// The options that all runs share. Each run has its own files, so `save`, `log`, `best` and `resume` are ignored,
+    /// and the file of `episodes` is in the folder of the run.
     /// With a `criterion` or `patience`, each run keeps its best parameters, and the table has the best epochs instead
     /// of the last ones.
     pub train: TrainOptions,
@@ -75,10 +74,29 @@ pub struct SweepOptions {
     pub folder: PathBuf,
     /// The seeds; if there are none, the seed of `train`.
     pub seeds: Vec<u64>,
-    /// The values of static parameters: all combinations are trained.
-    pub settings: Vec<(String, Vec<StaticValue>)>,
+    /// The values of static parameters: all combinations are trained, unless there are `samples`.
+    pub settings: Vec<(String, SweepValues)>,
+    /// How many combinations are drawn; ranges need it.
+    pub samples: Option<Samples>,
+    /// Which combinations end early. Runs are compared by the criterion of `train`.
+    pub prune: Option<Prune>,
     /// How many runs train at once, at least 1.
     pub jobs: usize,
+}
+
+impl Default for SweepOptions {
+    /// One run with the default options, in the current folder.
+    fn default() -> Self {
+        Self {
+            train: TrainOptions::default(),
+            folder: PathBuf::new(),
+            seeds: Vec::new(),
+            settings: Vec::new(),
+            samples: None,
+            prune: None,
+            jobs: 1,
+        }
+    }
 }
 
 /// Observes several trainings, for example to display them.
@@ -103,7 +121,7 @@ pub struct SweepOptions {
 /// }
 /// # let train = TrainOptions { epochs: 2, ..Default::default() };
 /// # let folder = folder.path().join("runs");
-/// # let options = SweepOptions { train, folder, seeds: vec![0, 1], settings: Vec::new(), jobs: 1 };
+/// # let options = SweepOptions { train, folder, seeds: vec![0, 1], ..SweepOptions::default() };
 /// let mut ended = Ended(0);
 /// rml::sweep(&source, &data, &options, &mut ended)?;
 /// assert_eq!(ended.0, 2);
@@ -121,6 +139,10 @@ pub trait SweepObserver {
     /// A run has ended now, in this or another process; `ended` runs have ended so far.
     fn ended(&mut self, run: &RunOutcome, ended: usize) {
         let _ = (run, ended);
+    }
+    /// The combinations were compared, and the worse ones end.
+    fn compared(&mut self, stage: SweepStage) {
+        let _ = stage;
     }
     /// A finding that does not stop the runs, and the texts that it points into.
     fn warning(&mut self, diagnostic: &Diagnostic, sources: &Sources) {
@@ -148,8 +170,7 @@ impl SweepObserver for () {}
 /// #     train: rml::TrainOptions { epochs: 2, ..Default::default() },
 /// #     folder: folder.path().join("runs"),
 /// #     seeds: vec![0, 1, 2],
-/// #     settings: Vec::new(),
-/// #     jobs: 1,
+/// #     ..SweepOptions::default()
 /// # };
 /// # let report = rml::sweep(&source, &data, &options, &mut ())?;
 /// assert!(matches!(report.runs[0].state, rml::RunState::Finished));
@@ -163,6 +184,8 @@ pub enum RunState {
     Missed,
     /// It failed. It continues from its last checkpoint when the command is repeated.
     Failed(Error),
+    /// It was ended early, since others were better.
+    Pruned,
     /// It was interrupted, or has not begun.
     Interrupted,
 }
@@ -184,8 +207,7 @@ pub enum RunState {
 /// #     train: rml::TrainOptions { epochs: 2, ..Default::default() },
 /// #     folder: folder.path().join("runs"),
 /// #     seeds: vec![0, 1, 2],
-/// #     settings: Vec::new(),
-/// #     jobs: 1,
+/// #     ..SweepOptions::default()
 /// # };
 /// # let report = rml::sweep(&source, &data, &options, &mut ())?;
 /// let run = &report.runs[2];
@@ -235,8 +257,7 @@ impl RunOutcome {
 /// #     train: rml::TrainOptions { epochs: 2, ..Default::default() },
 /// #     folder: folder.path().join("runs"),
 /// #     seeds: vec![0, 1, 2],
-/// #     settings: Vec::new(),
-/// #     jobs: 1,
+/// #     ..SweepOptions::default()
 /// # };
 /// # let report = rml::sweep(&source, &data, &options, &mut ())?;
 /// assert!(!report.interrupted);
@@ -249,6 +270,8 @@ pub struct SweepReport {
     pub runs: Vec<RunOutcome>,
     /// The mean and spread of each metric for each combination, over the runs that were trained.
     pub table: Vec<SweepRow>,
+    /// The comparisons after which the worse combinations ended.
+    pub stages: Vec<SweepStage>,
     /// Whether it was interrupted.
     pub interrupted: bool,
 }
@@ -271,7 +294,8 @@ pub fn sweep(
     options: &SweepOptions,
     observer: &mut dyn SweepObserver,
 ) -> Result<SweepReport, Error> {
-    let grid = grid(options)?;
+    let options = &prune::checked(options)?;
+    let grid = grid::grid(options)?;
     let common = common::probe(source, data, options, &grid, observer)?;
     create_folder(&options.folder)?;
     let held = hold(&options.folder, LOCK)?;
@@ -283,148 +307,22 @@ pub fn sweep(
         // Later changes come from another process.
         let before = run::mark(&folder);
         run::read(&folder, options, &mut run, false)?;
-        jobs.push(Job { run, before });
+        let is_told = run.is_trained() || run::is_pruned(&folder);
+        jobs.push(Job { run, before, is_told, is_out: false });
     }
-    let mut ended = jobs.iter().filter(|job| job.run.is_trained()).count();
+    let ended = jobs.iter().filter(|job| job.is_told).count();
     observer.start(jobs.len(), ended);
-    let train = |job: &mut Job| run::train(source, data, options, job);
-    let mut all = |jobs: Vec<&mut Job>, at_a_time: usize| {
-        let (mut left, mut waits) = (jobs, false);
-        loop {
-            left = at_once(left, at_a_time, &train, |job| {
-                let comes_again = at_a_time > 1 && is_short_of_memory(&job.run);
-                if !comes_again && !matches!(job.run.state, RunState::Interrupted) {
-                    ended += 1;
-                    observer.ended(&job.run, ended);
-                }
-            });
-            if left.is_empty() || options.train.is_interrupted() {
-                break;
-            }
-            if !std::mem::replace(&mut waits, true) {
-                observer.waiting(left.len());
-            }
-            thread::sleep(LOOK);
-        }
-    };
-    all(jobs.iter_mut().filter(|job| !job.run.is_trained()).collect(), options.jobs);
-    // A run that does not fit beside others is trained alone.
-    if options.jobs > 1 {
-        all(jobs.iter_mut().filter(|job| is_short_of_memory(&job.run)).collect(), 1);
+    let mut all = All { source, data, observer, ended, waits: false };
+    let stages = all.pruned(options, &mut jobs)?;
+    if !options.train.is_interrupted() {
+        all.train(options, &mut jobs, true);
     }
     let runs: Vec<RunOutcome> = jobs.into_iter().map(|job| job.run).collect();
     let interrupted = options.train.is_interrupted();
     let table = table::rows(&runs);
     write_output(&options.folder.join(TABLE), table::csv(&table).as_bytes())?;
     write_output(&options.folder.join(RUNS), table::runs_csv(&runs).as_bytes())?;
-    Ok(SweepReport { runs, table, interrupted })
-}
-
-fn is_short_of_memory(run: &RunOutcome) -> bool {
-    matches!(&run.state, RunState::Failed(error) if error.code() == Some(codes::MEMORY_LIMIT))
-}
-
-/// A run, and the outcome in its folder when the command began.
-#[derive(Debug)]
-struct Job {
-    run: RunOutcome,
-    before: Option<FileStamp>,
-}
-
-/// Trains the runs that no other process trains, `at_a_time` of them at once, and reports each when it has ended.
-/// Returns the other runs.
-fn at_once<'r>(
-    jobs: Vec<&'r mut Job>,
-    at_a_time: usize,
-    train: &(impl Fn(&mut Job) -> bool + Sync),
-    mut done: impl FnMut(&Job),
-) -> Vec<&'r mut Job> {
-    let at_a_time = at_a_time.clamp(1, jobs.len().max(1));
-    let queue = Mutex::new(jobs.into_iter());
-    let work = |sends: mpsc::Sender<(&'r mut Job, bool)>| {
-        let next = || queue.lock().ok().and_then(|mut jobs| jobs.next());
-        while let Some(job) = next() {
-            let has_ended = train(job);
-            if sends.send((job, has_ended)).is_err() {
-                return;
-            }
-        }
-    };
-    let mut left = Vec::new();
-    let (sends, receives) = mpsc::channel();
-    thread::scope(|scope| {
-        let start = |sends| thread::Builder::new().stack_size(STACK).spawn_scoped(scope, || work(sends));
-        let started = (0..at_a_time).take_while(|_| start(sends.clone()).is_ok()).count();
-        if started == 0 {
-            work(sends);
-        } else {
-            drop(sends);
-        }
-        for (job, has_ended) in receives {
-            if has_ended {
-                done(job);
-            } else {
-                left.push(job);
-            }
-        }
-    });
-    left
-}
-
-/// All combinations of settings and seeds.
-///
-/// # Errors
-/// A name or a run that occurs twice.
-fn grid(options: &SweepOptions) -> Result<Vec<RunOutcome>, Diagnostic> {
-    let twice = |what: String| {
-        Err(Diagnostic::error(codes::BAD_OPTION, format!("`{what}` is given twice")).help("give it once"))
-    };
-    let mut combinations = vec![Settings::new()];
-    for (name, values) in &options.settings {
-        let is_fixed =
-            options.train.set.contains_key(name) || (name == "batch" && options.train.batch.is_some());
-        if is_fixed || combinations.iter().any(|settings| settings.contains_key(name)) {
-            return twice(name.clone());
-        }
-        let with = |settings: &Settings, value: &StaticValue| {
-            let mut settings = settings.clone();
-            settings.insert(name.clone(), value.clone());
-            settings
-        };
-        combinations =
-            combinations.iter().flat_map(|settings| values.iter().map(move |v| with(settings, v))).collect();
-    }
-    let seeds: Vec<Option<u64>> = match &options.seeds[..] {
-        [] => vec![None],
-        seeds => seeds.iter().copied().map(Some).collect(),
-    };
-    let mut runs: Vec<RunOutcome> = Vec::new();
-    for settings in &combinations {
-        for &seed in &seeds {
-            let name = name(settings, seed);
-            if runs.iter().any(|run| run.name == name) {
-                return twice(name);
-            }
-            runs.push(RunOutcome {
-                name,
-                settings: settings.clone(),
-                seed,
-                state: RunState::Interrupted,
-                epoch: None,
-                metrics: Vec::new(),
-                seconds: 0.0,
-            });
-        }
-    }
-    Ok(runs)
-}
-
-/// The name of a run: `rate=0.1,seed=3`.
-fn name(settings: &Settings, seed: Option<u64>) -> String {
-    let settings = settings.iter().map(|(name, value)| format!("{name}={value}").replace(' ', ""));
-    let seed = seed.map(|seed| format!("seed={seed}"));
-    let name = settings.chain(seed).collect::<Vec<_>>().join(",");
-    if name.is_empty() { "run".to_owned() } else { name }
+    Ok(SweepReport { runs, table, stages, interrupted })
 }
 
 /// The options of one run, without files.
@@ -432,7 +330,17 @@ fn options_of(options: &SweepOptions, run: &RunOutcome) -> TrainOptions {
     let mut set = options.train.set.clone();
     set.extend(run.settings.clone());
     let seed = run.seed.or(options.train.seed);
-    TrainOptions { set, seed, save: None, best: None, log: None, resume: None, ..options.train.clone() }
+    let episodes = options.train.episodes.clone().map(|episodes| EpisodeOptions { file: None, ..episodes });
+    TrainOptions {
+        set,
+        seed,
+        episodes,
+        save: None,
+        best: None,
+        log: None,
+        resume: None,
+        ..options.train.clone()
+    }
 }
 
 /// Whether each run searches for its best epoch.

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use indexmap::IndexMap;
+use indexmap::{IndexMap, IndexSet};
 
 use crate::normal::{Callee, ConstKind, Eq, Module, Node, Rhs};
 use crate::op::Op;
@@ -65,7 +65,9 @@ pub(super) fn stripped(instance: &str) -> &str {
 /// For each equation of a node, what its result and the random constant in it are called in keys.
 ///
 /// A result with a name has that name. Others are counted, for each kind, under the next equation with a
-/// named result: the adjoint of a node keeps the node's equations in order, so it finds the same names.
+/// named result: the adjoint of a node keeps the node's equations in order, so it finds the same names. A parameter
+/// that is the only one under such an equation has the name of the equation, unless that is the name of a state:
+/// `k = stop_gradient(param(0.0))` has the parameter `k`.
 pub(super) struct Labels {
     results: Vec<Arc<str>>,
     randoms: Vec<Arc<str>>,
@@ -90,13 +92,15 @@ impl Labels {
             *count += 1;
             label
         };
+        let alone = only_parameters(module, node, &owners);
         let mut labels = Self { results: Vec::new(), randoms: Vec::new() };
         for (equation, owner) in node.equations.iter().zip(&owners) {
             let name = equation.lhs.first().and_then(|v| node.vars[*v].name.clone());
-            labels.results.push(match (name, kind(module, &equation.rhs)) {
-                (Some(name), _) => name,
-                (None, Some(kind)) => next(kind, owner),
-                (None, None) => "".into(),
+            let only = owner.clone().filter(|owner| alone.contains(owner));
+            labels.results.push(match (name, kind(module, &equation.rhs), only) {
+                (Some(name), _, _) | (None, Some(PARAMETER), Some(name)) => name,
+                (None, Some(kind), _) => next(kind, owner),
+                (None, None, _) => "".into(),
             });
             let constant = equation.rhs.constant().map(|k| &node.consts[k].kind);
             labels.randoms.push(match constant {
@@ -118,13 +122,32 @@ impl Labels {
     }
 }
 
+/// The names of equations that hold no state themselves, and have one parameter without a name among their operands.
+fn only_parameters(module: &Module, node: &Node, owners: &[Option<Arc<str>>]) -> IndexSet<Arc<str>> {
+    let mut counts: IndexMap<&Arc<str>, usize> = IndexMap::new();
+    for (equation, owner) in node.equations.iter().zip(owners) {
+        let Some(owner) = owner else { continue };
+        let is_named = equation.lhs.first().is_some_and(|v| node.vars[*v].name.is_some());
+        let count = counts.entry(owner).or_insert(0);
+        *count += match kind(module, &equation.rhs) {
+            Some(_) if is_named => 2,
+            Some(PARAMETER) => 1,
+            Some(_) | None => 0,
+        };
+    }
+    counts.into_iter().filter(|(_, count)| *count == 1).map(|(owner, _)| owner.clone()).collect()
+}
+
+/// The kind of parameters.
+const PARAMETER: &str = "param";
+
 /// What an equation that may hold a state is counted as.
 fn kind(module: &Module, rhs: &Rhs) -> Option<&'static str> {
     match rhs {
         Rhs::Fby { .. } => Some("fby"),
-        Rhs::Param { .. } | Rhs::ParamUpdate { .. } => Some("param"),
+        Rhs::Param { .. } | Rhs::ParamUpdate { .. } => Some(PARAMETER),
         Rhs::Call { callee: Callee::Node(node), .. } if *module.nodes[*node].name == *super::PARAM => {
-            Some("param")
+            Some(PARAMETER)
         }
         Rhs::Apply { op: Op::RandomUniform { .. } | Op::RandomNormal { .. }, .. } => Some("draw"),
         Rhs::Call { .. }

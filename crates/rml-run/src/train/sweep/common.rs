@@ -15,7 +15,7 @@ use super::super::log;
 use super::super::observer::Observer;
 use super::super::options::{Criterion, Evaluate, TrainOptions, Validate};
 use super::{RunOutcome, SweepObserver, SweepOptions, options_of};
-use crate::checkpoint::TrainingPosition;
+use crate::checkpoint::{Parameters, TrainingPosition};
 use crate::fingerprint;
 
 /// The file with these facts.
@@ -39,7 +39,7 @@ pub(super) fn probe(
     for run in runs.iter().filter(|run| run.seed == runs[0].seed) {
         let train = options_of(options, run);
         match begin(source, data, &train, &mut Warnings(observer)) {
-            Ok(position) => return Ok(common(&position, options)?),
+            Ok(position) => return common(&position, options),
             Err(e) if e.diagnostics().iter().any(|d| d.code == elab::UNUSED_SETTING) => return Err(e),
             Err(e) => first = first.or(Some(e)),
         }
@@ -69,7 +69,7 @@ fn begin(
 }
 
 /// The facts that all runs share. Settings and seeds do not belong to them, so that more can be added.
-fn common(position: &TrainingPosition, options: &SweepOptions) -> Result<Value, Diagnostic> {
+fn common(position: &TrainingPosition, options: &SweepOptions) -> Result<Value, Error> {
     let SweepOptions { train, settings, seeds, .. } = options;
     let Value::Object(mut common) = log::run(position) else { return Ok(Value::Null) };
     if !seeds.is_empty() {
@@ -96,6 +96,8 @@ fn common(position: &TrainingPosition, options: &SweepOptions) -> Result<Value, 
         Some(Validate::Split(_)) | None => None,
     };
     let until = train.length.as_ref().and_then(|length| length.until.as_ref()).map(ToString::to_string);
+    let init = train.init.as_ref().map(Parameters::checkpoint).transpose()?;
+    let init = init.as_ref().map(fingerprint::states);
     let (test, validation) = position.setup.kept();
     common.extend([
         ("sweep".to_owned(), json!(sweep)),
@@ -109,6 +111,12 @@ fn common(position: &TrainingPosition, options: &SweepOptions) -> Result<Value, 
         ("metric".to_owned(), json!(criterion)),
         ("patience".to_owned(), json!(train.patience)),
         ("until".to_owned(), json!(until)),
+        ("samples".to_owned(), json!(options.samples.map(|samples| samples.seed))),
+        (
+            "prune".to_owned(),
+            json!(options.prune.map(|prune| format!("{} from {}", prune.rule, prune.first))),
+        ),
+        ("init".to_owned(), json!(init)),
         ("report".to_owned(), json!(position.reached.length.as_ref().map(|done| done.report))),
         (LENGTH.to_owned(), length(train)),
     ]);
@@ -129,7 +137,7 @@ pub(super) fn length(train: &TrainOptions) -> Value {
 }
 
 /// Whether runs of one length can continue to another one: it is at least as long, and limits the same quantities.
-fn reaches(before: &Value, now: &Value) -> bool {
+pub(super) fn reaches(before: &Value, now: &Value) -> bool {
     let (Some(before), Some(now)) = (before.as_object(), now.as_object()) else { return false };
     let is_no_less = |(limit, now): (&String, &Value)| match (before.get(limit), now) {
         (Some(before), now) if before == now => true,
@@ -137,6 +145,15 @@ fn reaches(before: &Value, now: &Value) -> bool {
         (None, _) => false,
     };
     before.len() == now.len() && now.iter().all(is_no_less)
+}
+
+/// Whether an epoch or report is within the length of runs.
+pub(super) fn is_within(train: &TrainOptions, row: &log::Row) -> bool {
+    let number = |name: &str| row.get(name).and_then(Value::as_u64);
+    match &train.length {
+        None => number("epoch").is_none_or(|epoch| epoch <= train.epochs),
+        Some(length) => length.windows.zip(number("windows")).is_none_or(|(most, windows)| windows <= most),
+    }
 }
 
 /// Compares the facts with those in the folder, or writes them there. Runs may be longer than before.

@@ -11,7 +11,8 @@ use serde_json::{Value, json};
 
 use super::super::{log, options::TrainOptions};
 use super::common::{self, LENGTH};
-use super::{Job, LOCK, RunOutcome, RunState, SweepOptions, best_file, options_of, seeks_best};
+use super::jobs::Job;
+use super::{LOCK, RunOutcome, RunState, SweepOptions, best_file, options_of, seeks_best};
 use crate::runner::json_number;
 
 /// The file with the outcome of a run.
@@ -38,14 +39,27 @@ pub(super) fn read(
         return Ok(());
     }
     let outcome: Option<Value> = serde_json::from_slice(&contents::data(&path)?.bytes).ok();
-    let is_as_long = |outcome: &&Value| outcome[LENGTH] == common::length(&options.train);
+    let is_as_long = |outcome: &&Value| common::reaches(&common::length(&options.train), &outcome[LENGTH]);
     run.state = match outcome.as_ref().filter(is_as_long).and_then(|outcome| outcome["state"].as_str()) {
-        Some("finished") => RunState::Finished,
+        // A run that ended early was trained to the length at which it was compared.
+        Some("finished" | "pruned") => RunState::Finished,
         Some("missed") => RunState::Missed,
         Some("failed") if failed => RunState::Failed(failure(outcome.as_ref())),
         _ => return Ok(()), // it is trained again
     };
     from_log(folder, options, run)
+}
+
+/// Whether a run ended early.
+pub(super) fn is_pruned(folder: &Path) -> bool {
+    let outcome = contents::data(&folder.join(OUTCOME)).ok();
+    let outcome = outcome.and_then(|file| serde_json::from_slice::<Value>(&file.bytes).ok());
+    outcome.is_some_and(|outcome| outcome["state"] == RunState::Pruned.name())
+}
+
+/// Writes the outcome of a run.
+pub(super) fn write(folder: &Path, run: &RunOutcome, options: &SweepOptions) -> Result<(), Error> {
+    write_output(&folder.join(OUTCOME), format!("{:#}\n", outcome(run, options)).as_bytes())
 }
 
 /// The error recorded in an outcome.
@@ -64,7 +78,7 @@ pub(super) fn train(source: &Source, data: &dyn Dataset, options: &SweepOptions,
     if options.train.is_interrupted() {
         return true;
     }
-    let Job { run, before } = job;
+    let Job { run, before, .. } = job;
     let folder = options.folder.join(&run.name);
     let _held = match create_folder(&folder).and_then(|()| try_hold(&folder, LOCK)) {
         Ok(None) => return false,
@@ -92,9 +106,7 @@ fn finish(source: &Source, data: &dyn Dataset, options: &SweepOptions, run: &mut
     if matches!(run.state, RunState::Interrupted) {
         return;
     }
-    let told = from_log(folder, options, run).and_then(|()| {
-        write_output(&folder.join(OUTCOME), format!("{:#}\n", outcome(run, options)).as_bytes())
-    });
+    let told = from_log(folder, options, run).and_then(|()| write(folder, run, options));
     if let (Err(e), RunState::Finished | RunState::Missed) = (told, &run.state) {
         run.state = RunState::Failed(e);
     }
@@ -109,17 +121,23 @@ fn go_on(
 ) -> Result<RunState, Error> {
     let checkpoint = folder.join(CHECKPOINT);
     let resume = checkpoint.exists().then(|| checkpoint.clone());
+    let name = options.train.episodes.as_ref().and_then(|episodes| episodes.file.as_ref()?.file_name());
+    let episodes = name.map(|name| folder.join(name));
     if resume.is_none() {
         // This is the log of a run that was interrupted before its first checkpoint.
         log::remove(folder)?;
+        episodes.iter().try_for_each(|file| rml_files::remove(file))?;
     }
-    let train = TrainOptions {
+    let mut train = TrainOptions {
         save: Some(checkpoint),
         resume,
         log: Some(folder.to_owned()),
         best: seeks_best(options).then(|| best_file(folder)),
         ..options_of(options, run)
     };
+    if let Some(asked) = &mut train.episodes {
+        asked.file = episodes;
+    }
     let report = super::super::train(source, data, &train, &mut ())?;
     Ok(match report.is_met {
         _ if report.interrupted => RunState::Interrupted,
@@ -128,13 +146,15 @@ fn go_on(
     })
 }
 
-/// Reads the metrics of a run from its log: those of the best epoch if it was requested, or else of the last one.
+/// Reads the metrics of a run from its log: those of the best epoch if it was requested, or else of the last one. A log
+/// of a longer run is read up to the requested length.
 fn from_log(folder: &Path, options: &SweepOptions, run: &mut RunOutcome) -> Result<(), Error> {
     let rows = match log::logged(folder) {
         // A run that could not begin has no log.
         Err(e) if e.code() == Some(codes::UNREADABLE_FILE) && !run.is_trained() => return Ok(()),
         rows => rows?,
     };
+    let rows: Vec<log::Row> = rows.into_iter().filter(|row| common::is_within(&options.train, row)).collect();
     run.seconds = rows.iter().filter_map(|row| row.get("seconds")?.as_f64()).fold(0.0, |a, b| a + b);
     let last = rows.last();
     let best = last.and_then(|row| row.get("best")?.get("epoch")?.as_u64()).filter(|_| seeks_best(options));

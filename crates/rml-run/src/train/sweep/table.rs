@@ -3,6 +3,7 @@
 use rml_base::{Diagnostic, table};
 use serde_json::{Map, Value, json};
 
+use super::interval::{interquartile_mean, interval};
 use super::{RunOutcome, RunState, SweepReport};
 use crate::runner::json_number;
 use crate::settings::Settings;
@@ -24,8 +25,7 @@ use crate::settings::Settings;
 /// #     train: rml::TrainOptions { epochs: 2, ..Default::default() },
 /// #     folder: folder.path().join("runs"),
 /// #     seeds: vec![0, 1, 2],
-/// #     settings: Vec::new(),
-/// #     jobs: 1,
+/// #     ..SweepOptions::default()
 /// # };
 /// # let report = rml::sweep(&source, &data, &options, &mut ())?;
 /// let row = &report.table[0];
@@ -63,8 +63,7 @@ pub struct SweepRow {
 /// #     train: rml::TrainOptions { epochs: 2, ..Default::default() },
 /// #     folder: folder.path().join("runs"),
 /// #     seeds: vec![0, 1, 2],
-/// #     settings: Vec::new(),
-/// #     jobs: 1,
+/// #     ..SweepOptions::default()
 /// # };
 /// # let report = rml::sweep(&source, &data, &options, &mut ())?;
 /// let spread = report.table[0].spread.as_ref().expect("three runs");
@@ -81,6 +80,10 @@ pub struct Spread {
     pub min: f64,
     /// The greatest value.
     pub max: f64,
+    /// The mean without the lowest and the highest quarter of the values, rounded down.
+    pub iqm: f64,
+    /// The 95 % interval of `iqm`, by a bootstrap over the runs with 2000 samples; none for a single run.
+    pub interval: Option<[f64; 2]>,
 }
 
 /// The rows, combination by combination.
@@ -112,27 +115,38 @@ fn metrics<'r>(runs: impl Iterator<Item = &'r RunOutcome>) -> Vec<&'r str> {
     metrics
 }
 
+/// The mean, and the standard deviation as an estimate from a sample, which a single value does not have.
+pub(in crate::train) fn mean_and_deviation(values: &[f64]) -> (f64, Option<f64>) {
+    let n = values.len() as f64;
+    let mean = values.iter().sum::<f64>() / n;
+    let squares: f64 = values.iter().map(|x| (x - mean) * (x - mean)).sum();
+    (mean, (values.len() > 1).then(|| (squares / (n - 1.0)).sqrt()))
+}
+
 impl Spread {
     pub(in crate::train) fn of(values: &[f64]) -> Option<Self> {
-        let n = values.len() as f64;
-        let mean = values.iter().sum::<f64>() / n;
-        let squares: f64 = values.iter().map(|x| (x - mean) * (x - mean)).sum();
+        let (mean, deviation) = mean_and_deviation(values);
         // NaN stays NaN.
         let least = |a: f64, b: f64| if b < a || b.is_nan() { b } else { a };
         let greatest = |a: f64, b: f64| if b > a || b.is_nan() { b } else { a };
         Some(Self {
             mean,
-            deviation: (values.len() > 1).then(|| (squares / (n - 1.0)).sqrt()),
+            deviation,
             min: values.iter().copied().reduce(least)?,
             max: values.iter().copied().reduce(greatest)?,
+            iqm: interquartile_mean(&mut values.to_vec()),
+            interval: interval(values),
         })
     }
 
-    /// The mean, the deviation, the least and the greatest value, as text. A missing value is `none`.
-    fn cells(spread: Option<Self>, text: impl Fn(f64) -> String, none: &str) -> [String; 4] {
+    /// The mean, the deviation, the least and the greatest value, the interquartile mean and the ends of its interval,
+    /// as text. A missing value is `none`.
+    fn cells(spread: Option<Self>, text: impl Fn(f64) -> String, none: &str) -> [String; 7] {
         let cell = |x: Option<f64>| x.map_or_else(|| none.to_owned(), &text);
         let part = |of: fn(Self) -> f64| cell(spread.map(of));
-        [part(|s| s.mean), cell(spread.and_then(|s| s.deviation)), part(|s| s.min), part(|s| s.max)]
+        let end = |i: usize| cell(spread.and_then(|s| Some(s.interval?[i])));
+        let deviation = cell(spread.and_then(|s| s.deviation));
+        [part(|s| s.mean), deviation, part(|s| s.min), part(|s| s.max), part(|s| s.iqm), end(0), end(1)]
     }
 }
 
@@ -148,6 +162,8 @@ impl SweepRow {
             "std": self.spread.and_then(|s| s.deviation).map(json_number),
             "min": self.spread.map(|s| json_number(s.min)),
             "max": self.spread.map(|s| json_number(s.max)),
+            "iqm": self.spread.map(|s| json_number(s.iqm)),
+            "iqm_interval": self.spread.and_then(|s| s.interval).map(|ends| ends.map(json_number)),
         })
         .to_string()
     }
@@ -171,12 +187,13 @@ impl RunOutcome {
 }
 
 impl RunState {
-    /// `finished`, `missed`, `failed` or `interrupted`.
-    pub fn name(&self) -> &'static str {
+    /// `finished`, `missed`, `failed`, `pruned` or `interrupted`.
+    pub const fn name(&self) -> &'static str {
         match self {
             Self::Finished => "finished",
             Self::Missed => "missed",
             Self::Failed(_) => "failed",
+            Self::Pruned => "pruned",
             Self::Interrupted => "interrupted",
         }
     }
@@ -185,7 +202,7 @@ impl RunState {
     pub fn error(&self) -> Option<&Diagnostic> {
         match self {
             Self::Failed(error) => error.diagnostics().iter().find(|d| d.is_error()),
-            Self::Finished | Self::Missed | Self::Interrupted => None,
+            Self::Finished | Self::Missed | Self::Pruned | Self::Interrupted => None,
         }
     }
 }
@@ -196,8 +213,8 @@ impl SweepReport {
         self.runs.iter().any(|run| matches!(run.state, RunState::Failed(_)))
     }
 
-    /// The table for people: the metrics of the evaluation if there are any, or else those of the training. Below it,
-    /// the reasons why runs failed.
+    /// The table for people: the metrics of the evaluation if there are any, or else those of the training, of the
+    /// combinations that did not end early. Below it, the reasons why runs failed.
     pub fn text(&self) -> String {
         let failures = self.runs.iter().filter_map(|run| {
             let d = run.state.error()?;
@@ -210,10 +227,16 @@ impl SweepReport {
     fn metrics_text(&self) -> String {
         let is_evaluated = |row: &&SweepRow| row.metric.contains('.');
         let evaluated = self.table.iter().any(|row| is_evaluated(&row));
-        let rows: Vec<&SweepRow> = self.table.iter().filter(|row| !evaluated || is_evaluated(row)).collect();
+        let is_out = |row: &SweepRow| {
+            let mut runs = self.runs.iter().filter(|run| run.settings == row.settings);
+            runs.all(|run| matches!(run.state, RunState::Pruned))
+        };
+        let rows = self.table.iter().filter(|row| (!evaluated || is_evaluated(row)) && !is_out(row));
+        let rows: Vec<&SweepRow> = rows.collect();
         let Some(first) = rows.first() else { return String::new() };
         let names: Vec<String> = first.settings.keys().cloned().collect();
-        let head = ["metric", "runs", "mean", "std", "min", "max"].map(str::to_owned);
+        let head =
+            ["metric", "runs", "mean", "std", "min", "max", "iqm", "95 % from", "to"].map(str::to_owned);
         let mut cells = vec![[&names[..], &head].concat()];
         for row in rows {
             let runs =
@@ -235,7 +258,8 @@ fn short(x: f64) -> String {
 /// The rows as CSV.
 pub(super) fn csv(rows: &[SweepRow]) -> String {
     let names = rows.first().into_iter().flat_map(|row| row.settings.keys().map(|name| quoted(name)));
-    let head = ["metric", "runs", "of", "mean", "std", "min", "max"].map(str::to_owned);
+    let head = ["metric", "runs", "of", "mean", "std", "min", "max", "iqm", "iqm low", "iqm high"];
+    let head = head.map(str::to_owned);
     let mut text = line(names.chain(head));
     for row in rows {
         let settings = row.settings.values().map(|value| quoted(&value.to_string()));
@@ -292,7 +316,7 @@ mod tests {
         let settings: Settings = [("rate".to_owned(), StaticValue::Num(rate))].into_iter().collect();
         let state = if loss.is_some() { RunState::Finished } else { RunState::Interrupted };
         let metrics = loss.map(|loss| ("loss".to_owned(), loss)).into_iter().collect();
-        let name = super::super::name(&settings, Some(seed));
+        let name = super::super::grid::name(&settings, Some(seed));
         RunOutcome { name, settings, seed: Some(seed), state, epoch: loss.map(|_| 4), metrics, seconds: 0.5 }
     }
 
@@ -303,15 +327,27 @@ mod tests {
         let rows = rows(&runs);
         assert_eq!(rows.len(), 2);
         assert_eq!((rows[0].runs, rows[0].of), (2, 3));
-        let spread = Spread { mean: 2.5, deviation: Some(4.5_f64.sqrt()), min: 1.0, max: 4.0 };
-        assert_eq!(rows[0].spread, Some(spread), "the deviation is the sample's");
-        assert_eq!(csv(&rows).lines().nth(2), Some("0.5,loss,1,1,2,,2,2"));
+        let found = rows[0].spread.expect("two values");
+        assert_eq!(
+            (found.mean, found.deviation),
+            (2.5, Some(4.5_f64.sqrt())),
+            "the deviation is the sample's"
+        );
+        assert_eq!((found.min, found.max, found.iqm, found.interval), (1.0, 4.0, 2.5, Some([1.0, 4.0])));
+        assert_eq!(csv(&rows).lines().nth(2), Some("0.5,loss,1,1,2,,2,2,2,,"));
         let csv = runs_csv(&runs);
         assert_eq!(csv.lines().nth(2), Some("0.1,1,finished,4,0.5,4,"));
         assert_eq!(csv.lines().nth(3), Some("0.1,2,interrupted,,0.5,,"));
-        let text = SweepReport { runs: runs.into(), table: rows, interrupted: true }.text();
+        let text =
+            SweepReport { runs: runs.into(), table: rows, stages: Vec::new(), interrupted: true }.text();
         let cells: Vec<&str> = text.lines().nth(1).expect("a row").split_whitespace().collect();
-        assert_eq!(cells, ["0.1", "loss", "2", "of", "3", "2.5000", "2.1213", "1.0000", "4.0000"]);
+        assert_eq!(
+            cells,
+            [
+                "0.1", "loss", "2", "of", "3", "2.5000", "2.1213", "1.0000", "4.0000", "2.5000", "1.0000",
+                "4.0000"
+            ]
+        );
     }
 
     #[test]
