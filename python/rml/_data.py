@@ -40,6 +40,7 @@ def _states(params: Any) -> Any:
 def _reading(
     data: Data | None,
     *,
+    mapping: Path | None,
     columns: Mapping[str, str | Sequence[str]] | None,
     table: Mapping[str, Any] | None,
     classes: Mapping[str, Sequence[str]] | None = None,
@@ -48,8 +49,10 @@ def _reading(
     **cut: Any,
 ) -> SimpleNamespace:
     """How columns become inputs; `cut` has the options for cutting rows into windows."""
-    if (columns or table) and (data is None or isinstance(data, Mapping)):
-        raise ValueError("columns and table say how files of data are read: give the path of a file, or leave them out")
+    if (columns or table or mapping) and (data is None or isinstance(data, Mapping)):
+        raise ValueError(
+            "mapping, columns and table say how files of data are read: give the path of a file, or leave them out"
+        )
     names = ("separator", "decimal", "thousands", "missing", "header", "comment", "format")
     known: dict[str, Any] = dict.fromkeys(names)
     for name, value in dict(table or {}).items():
@@ -61,6 +64,7 @@ def _reading(
         return ",".join(f'"{name}"' for name in names)
 
     return SimpleNamespace(
+        mapping=mapping,
         columns=[f"{key}={of if isinstance(of, str) else quoted(of)}" for key, of in dict(columns or {}).items()],
         classes=[f"{key}={quoted(names)}" for key, names in dict(classes or {}).items()],
         fill=[f"{key}={value}" for key, value in dict(fill or {}).items()],

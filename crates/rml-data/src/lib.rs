@@ -51,6 +51,8 @@ mod stored;
 #[cfg(test)]
 mod tests;
 pub mod text;
+#[doc(hidden)]
+pub mod tree;
 mod windows;
 
 pub use arranged::Arranged;

@@ -17,6 +17,7 @@ use rml_engine::KnownOutputs;
 use rml_ir::typed::StaticValue;
 use rml_ir::{Names, Precision};
 use states::inherited;
+use units::Units;
 
 use crate::checkpoint::{Checkpoint, Parameters, Policy, TrainingPosition};
 use crate::engines::Engine;
@@ -30,6 +31,7 @@ mod kept;
 pub(crate) mod lines;
 mod states;
 pub(crate) mod stream;
+pub(crate) mod units;
 
 /// The windows of the data to run.
 ///
@@ -86,6 +88,9 @@ pub struct InferOptions {
     pub cut: Windowing,
     /// Whether the outputs are kept.
     pub keep_outputs: bool,
+    /// Whether outputs are brought to the units of the data, if the training standardised the inputs that they are
+    /// compared with.
+    pub unscale: bool,
     /// The classes to compare in the [confusion matrix](InferReport::confusion). [`Classes::Usual`] is an error if
     /// there is not exactly one such pair.
     pub classes: Classes,
@@ -113,6 +118,7 @@ impl Default for InferOptions {
             allow_nan: false,
             cut: Windowing::default(),
             keep_outputs: false,
+            unscale: false,
             classes: Classes::Nothing,
             fresh: false,
             engine: Engine::default(),
@@ -137,6 +143,14 @@ impl InferOptions {
             || Ok(Checkpoint::of_states(IndexMap::new())),
             |params| self.engine.time(Phase::Checkpoint, || params.checkpoint()),
         )
+    }
+
+    /// The units of outputs, if they are brought to those of the data.
+    fn units(&self, program: &Program, preparation: &Preparation) -> Result<Units, Error> {
+        match self.unscale {
+            true => Units::of(program, preparation).map_err(|d| program.error(d)),
+            false => Ok(Units::default()),
+        }
     }
 
     /// Fails if a program has parameters but none are given.
@@ -233,6 +247,7 @@ pub fn infer(source: &Source, data: &dyn Dataset, options: &InferOptions) -> Res
     let (data, mut notes): (&dyn Dataset, _) = (&arranged, arranged.notes());
     let mut family = family(source, options, position)?;
     let size = family.size(batch(source, options, position)?, data.most_windows());
+    let units = options.units(family.program(size)?, &preparation)?;
     let left_out = leave_out(&mut family, size, data)?;
     let program = family.program(size)?.clone();
     options.check_parameters(&program)?;
@@ -245,7 +260,10 @@ pub fn infer(source: &Source, data: &dyn Dataset, options: &InferOptions) -> Res
         .map_err(|d| without_label(program.error(d), source, &program, data))?;
     family.refuse_undeclared(size, &windows)?;
     windows.prepare(&preparation);
-    notes.extend(targets::targets(&program, &preparation));
+    notes.extend(match options.unscale {
+        true => units.notes(),
+        false => targets::targets(&program, &preparation),
+    });
     let sources = Arc::clone(program.sources());
     let mut warnings = program.warnings().clone();
     warnings.extend(left_out);
@@ -267,13 +285,17 @@ pub fn infer(source: &Source, data: &dyn Dataset, options: &InferOptions) -> Res
         kept.as_mut().map_or(Ok(()), |kept| kept.add(outputs, set))
     })?;
     let names = value_names(&program, &preparation, &windows);
-    let outputs = kept.map(|kept| kept.columns(&windows, &names));
+    let outputs = kept.map(|kept| {
+        let mut columns = kept.columns(&windows, &names);
+        columns.columns.iter_mut().for_each(|(name, column)| units.column(name, column));
+        columns
+    });
     let confusion = counted.map(Counts::end);
     Ok(InferReport {
         split: chosen,
         windows: ran,
         notes,
-        metrics,
+        metrics: units.metrics(metrics),
         others,
         outputs,
         names: ports(&program, &names),

@@ -14,6 +14,7 @@ use rml_data::Dataset;
 use rml_driver::Source;
 
 mod best;
+mod carried;
 pub(crate) mod compare;
 pub(crate) mod confusion;
 mod course;
@@ -22,6 +23,7 @@ mod doubts;
 mod evaluation;
 mod free;
 mod keeper;
+mod kept;
 pub(crate) mod log;
 pub(crate) mod observer;
 pub(crate) mod options;

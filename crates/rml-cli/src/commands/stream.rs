@@ -2,7 +2,7 @@
 
 use std::io::{self, BufRead, Read as _};
 
-use rml::{Diagnostic, End, Error, Stream, codes};
+use rml::{Diagnostic, Diagnostics, End, Error, Stream, codes};
 
 use crate::output::{Output, Stop, unreadable};
 use crate::progress::continued;
@@ -12,7 +12,8 @@ const MAX_LINE: u64 = 64 << 20;
 
 /// Answers each line of standard input as soon as its answer is known. A refused line is answered with an error; with
 /// `strict`, the first refused line ends the stream.
-pub(super) fn stream(mut stream: Stream, strict: bool, output: &mut Output) -> Result<(), Stop> {
+pub(super) fn stream(stream: Stream, strict: bool, output: &mut Output) -> Result<(), Stop> {
+    let mut stream = if strict { stream.strict() } else { stream };
     output.report(stream.warnings(), stream.sources());
     if !output.json() {
         output.note(&continued(&stream.continued()));
@@ -25,6 +26,9 @@ pub(super) fn stream(mut stream: Stream, strict: bool, output: &mut Output) -> R
             Ok(Some(line)) => line.map_err(Error::from).and_then(|line| stream.line(line)),
             Err(unreadable) => return broken_off(stream, unreadable.into(), output),
         };
+        if let Some(warning) = stream.ignored() {
+            output.report(&at_line(warning, lines.number).into(), stream.sources());
+        }
         match answers {
             Ok(answers) => print(&answers, output)?,
             Err(error) if strict || stream.is_stuck() => {
@@ -74,11 +78,14 @@ pub(super) fn refusal(error: &Error, line: u64) -> String {
 
 /// The error, with the number of the line that caused it.
 pub(super) fn within(error: Error, line: u64) -> Error {
-    let (sources, mut findings) = error.into_parts();
-    for d in &mut findings.0 {
-        d.message = format!("line {line} of standard input: {}", d.message);
-    }
-    Error::new(findings, sources)
+    let (sources, findings) = error.into_parts();
+    let findings = findings.into_iter().map(|d| at_line(d, line)).collect();
+    Error::new(Diagnostics(findings), sources)
+}
+
+/// A finding, with the number of the line that it is about.
+pub(super) fn at_line(d: Diagnostic, line: u64) -> Diagnostic {
+    Diagnostic { message: format!("line {line} of standard input: {}", d.message), ..d }
 }
 
 pub(super) fn print(lines: &[String], output: &mut Output) -> Result<(), Stop> {

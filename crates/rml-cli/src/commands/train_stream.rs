@@ -9,7 +9,7 @@ use std::time::Duration;
 use rml::{Diagnostic, Error, Length, Source, StreamEnd, TrainOptions, TrainReport, TrainStream};
 
 use super::profile::Measuring;
-use super::stream::{Lines, ended, print, refusal, within};
+use super::stream::{Lines, at_line, ended, print, refusal, within};
 use super::train::{best, check_metric, check_results, interruption, listen, missed, options, shows};
 use super::train_page::Paged;
 use crate::args::Train;
@@ -112,7 +112,8 @@ fn answer(
     display: &mut Display<'_>,
     output: &mut Output,
 ) -> Result<Answered, Stop> {
-    let mut stream = TrainStream::new(source, options, display)?;
+    let stream = TrainStream::new(source, options, display)?;
+    let mut stream = if args.strict { stream.strict() } else { stream };
     let input = read()?;
     let (mut interrupted, mut refused, mut error) = (false, 0, None);
     let mut is_over = stream.keep(display)?;
@@ -131,6 +132,9 @@ fn answer(
             Ok(Ok(line)) => line,
         };
         let answers = line.map_err(Error::from).and_then(|line| stream.line(&line));
+        if let Some(warning) = stream.ignored() {
+            output.report(&at_line(warning, number).into(), stream.sources());
+        }
         let printed = match answers {
             Ok(answers) => print(&answers, output),
             Err(why) if args.strict || stream.is_stuck() => Err(within(why, number).into()),

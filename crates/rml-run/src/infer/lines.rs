@@ -1,5 +1,6 @@
 //! The lines of a stream: JSON objects as rows of inputs, rows of outputs as JSON objects.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use indexmap::IndexMap;
@@ -11,6 +12,7 @@ use rml_driver::{Program, ValueNames};
 use rml_engine::{CycleRow, Status};
 use rml_ir::{DType, InputInfo, Shape, Type, Value};
 
+use super::units::Units;
 use crate::session::unknown_input;
 
 /// How values are written in lines.
@@ -25,6 +27,8 @@ pub(crate) struct Format {
     pub(crate) preparation: Arc<Preparation>,
     /// The names of the values of outputs.
     pub(crate) names: Arc<ValueNames>,
+    /// The units of outputs.
+    pub(crate) units: Arc<Units>,
 }
 
 impl Format {
@@ -64,10 +68,7 @@ impl Format {
             out.push_str(&serde_json::Value::from(&*info.name).to_string());
             out.push_str(": ");
             match status {
-                Status::Value(v) if self.single && self.stacked.iter().any(|s| **s == *info.name) => {
-                    text::json_value(&mut out, &without_first_dimension(v), names);
-                }
-                Status::Value(v) => text::json_value(&mut out, v, names),
+                Status::Value(v) => text::json_value(&mut out, &self.shown(&info.name, v), names),
                 Status::Absent => out.push_str("null"),
                 Status::Bottom | Status::Unknown | Status::Error => out.push_str("\"?\""),
             }
@@ -100,6 +101,58 @@ pub(crate) fn refuse_foreign(line: &Line, program: &Program) -> Result<(), Diagn
     let absent: Vec<String> = inputs().map(|input| format!("\"{input}\": null")).collect();
     Err(Diagnostic::error(codes::MISSING_INPUT, "the line names no input")
         .help(format!("a cycle in which all inputs are absent is written `{{{}}}`", absent.join(", "))))
+}
+
+/// The names of entries of a line that are not inputs.
+pub(crate) fn foreign<'l>(line: &'l Line, program: &Program) -> Vec<&'l str> {
+    let is_input = |name: &str| program.inputs().iter().any(|input| *input.name == *name);
+    line.keys().map(String::as_str).filter(|name| !is_input(name)).collect()
+}
+
+/// Entries of lines that are not inputs: they are ignored, with one warning for a stream, or refused.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Foreign {
+    /// Whether they are refused.
+    pub(crate) strict: bool,
+    is_told: bool,
+    found: Option<Diagnostic>,
+}
+
+impl Foreign {
+    /// For another stream.
+    pub(crate) fn anew(&self) -> Self {
+        Self { strict: self.strict, ..Self::default() }
+    }
+
+    /// Looks for such entries in a line.
+    ///
+    /// # Errors
+    /// The line has some, and they are refused.
+    pub(crate) fn look(&mut self, line: &Line, program: &Program) -> Result<(), Diagnostic> {
+        if self.is_told && !self.strict {
+            return Ok(());
+        }
+        let names = foreign(line, program);
+        let Some(first) = names.first() else { return Ok(()) };
+        refuse_foreign(line, program)?;
+        if self.strict {
+            return Err(unknown_input(program, &visible_name(first)));
+        }
+        let shown: Vec<String> = names.iter().map(|name| format!("`{}`", visible_name(name))).collect();
+        let (are, they) =
+            if names.len() == 1 { ("is no input", "it is") } else { ("are no inputs", "they are") };
+        let what = format!("{} {are} of node {}, so {they} ignored", shown.join(", "), program.node());
+        let d =
+            Diagnostic::warning(codes::UNKNOWN_INPUT, what).note("later lines are not examined for others");
+        self.found = Some(d.help("`--strict` refuses such lines"));
+        self.is_told = true;
+        Ok(())
+    }
+
+    /// The warning, if it has not been returned yet.
+    pub(crate) fn take(&mut self) -> Option<Diagnostic> {
+        self.found.take()
+    }
 }
 
 /// Adds the line to an error about it.
@@ -165,6 +218,15 @@ fn without_first_dimension(v: &Value) -> Value {
 }
 
 impl Format {
+    /// The value of an output as it is written.
+    fn shown<'v>(&self, output: &str, value: &'v Value) -> Cow<'v, Value> {
+        let value = self.units.value(output, value);
+        match self.single && self.stacked.iter().any(|stacked| **stacked == *output) {
+            true => Cow::Owned(without_first_dimension(&value)),
+            false => value,
+        }
+    }
+
     /// The value of an input, from its entry in a line.
     fn feed(
         &self,

@@ -9,7 +9,7 @@ use rml_data::Feed;
 use rml_driver::{Program, enumerated_inputs, keep_inputs};
 use rml_engine::{CycleRow, End, Feeding, Use};
 
-use super::lines::{Format, Line, lacking, quoted, refuse_foreign};
+use super::lines::{Foreign, Format, Line, lacking, quoted, refuse_foreign};
 use super::states::inherited;
 use super::{InferOptions, family};
 use crate::checkpoint;
@@ -49,6 +49,7 @@ pub struct Stream {
     format: Format,
     engine: Engine,
     look_ahead: usize,
+    foreign: Foreign,
     running: Option<Running>,
 }
 
@@ -97,13 +98,22 @@ impl Stream {
         let mut warnings = program.warnings().clone();
         warnings.extend(checkpoint::changed(checkpoint.position.as_ref(), &options.set));
         let preparation = Arc::new(checkpoint.preparation().with_cases(enumerated_inputs(source)?));
+        let units = Arc::new(options.units(&program, &preparation)?);
         let names = Arc::new(program.names(&preparation.classes, &preparation.axes));
         let checkpoint = inherited(&mut family, size, &checkpoint, options.fresh)?;
         checkpoint.select(&program, Policy::Inference).map_err(|d| program.error(d))?;
         let (single, allow_nan) = (asked.is_none() && family.stacks, options.allow_nan);
-        let format = Format { single, stacked, allow_nan, preparation, names };
+        let format = Format { single, stacked, allow_nan, preparation, names, units };
         let (engine, look_ahead) = (options.engine.clone(), options.look_ahead);
-        Ok(Self { program, warnings, checkpoint, format, engine, look_ahead, running: None })
+        let foreign = Foreign::default();
+        Ok(Self { program, warnings, checkpoint, format, engine, look_ahead, foreign, running: None })
+    }
+
+    /// Refuses lines with entries that are not inputs.
+    #[must_use]
+    pub fn strict(mut self) -> Self {
+        self.foreign.strict = true;
+        self
     }
 
     /// Another stream of the same program in its initial state, without compiling it again: for many clients, each with
@@ -116,6 +126,7 @@ impl Stream {
             format: self.format.clone(),
             engine: self.engine.clone(),
             look_ahead: self.look_ahead,
+            foreign: self.foreign.anew(),
             running: None,
         }
     }
@@ -135,8 +146,14 @@ impl Stream {
         self.program.sources()
     }
 
+    /// A warning about entries of the lines so far that are not inputs, unless it has been returned already. There is
+    /// at most one for a stream.
+    pub fn ignored(&mut self) -> Option<Diagnostic> {
+        self.foreign.take()
+    }
+
     /// Feeds one line, `{"x": [..], "end": false}`; a missing or `null` entry is absent, and entries that are not
-    /// inputs are ignored. Returns the lines that became known, `{"cycle": 0, "o": 1.5}`, without newlines; an absent
+    /// inputs are [ignored](Self::ignored) unless the stream is [strict](Self::strict). Returns the lines that became known, `{"cycle": 0, "o": 1.5}`, without newlines; an absent
     /// output is `null`. A blank line is ignored.
     ///
     /// # Errors
@@ -151,6 +168,7 @@ impl Stream {
 
     fn answers(&mut self, line: &str) -> Result<Vec<String>, Error> {
         let line = self.format.read(line)?;
+        self.foreign.look(&line, &self.program)?;
         if let Some(running) = &mut self.running {
             return running.answer(&line, &self.program, &self.format);
         }

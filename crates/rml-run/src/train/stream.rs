@@ -18,7 +18,7 @@ use super::observer::{Observer, Ran, TrainReport};
 use super::options::{Length, TrainOptions};
 use super::start::{Common, refuse_shards};
 use crate::checkpoint::{Policy, Reached};
-use crate::infer::lines::{Format, Line, quoted};
+use crate::infer::lines::{Foreign, Format, Line, foreign, quoted};
 use crate::infer::stream::{Running, ask_for_answers};
 use crate::runner::Averages;
 use crate::session::Session;
@@ -116,10 +116,23 @@ impl<'a> TrainStream<'a> {
         let format = format(&mut common, options, enumerated_inputs(source)?)?;
         let course = Course::new(options, &common.program, Names::default(), position)?;
         let (program, rows) = (common.program, VecDeque::new());
-        let lines = Lines { program, format, running, length, rows, seen: 0, settled };
+        let foreign = Foreign::default();
+        let lines = Lines { program, format, foreign, running, length, rows, seen: 0, settled };
         let mut stream = Self { lines, course };
         stream.course.begin(&stream.lines, observer)?;
         Ok(stream)
+    }
+
+    /// Refuses lines with entries that are not inputs.
+    #[must_use]
+    pub fn strict(mut self) -> Self {
+        self.lines.foreign.strict = true;
+        self
+    }
+
+    /// A warning about entries that are not inputs, as of [`Stream::ignored`](crate::Stream::ignored).
+    pub fn ignored(&mut self) -> Option<Diagnostic> {
+        self.lines.foreign.take()
     }
 
     /// The texts that findings point into.
@@ -174,6 +187,7 @@ impl<'a> TrainStream<'a> {
 struct Lines {
     program: Program,
     format: Format,
+    foreign: Foreign,
     running: Running,
     length: Length,
     /// Rows of cycles that still wait for later ones.
@@ -194,7 +208,7 @@ impl Lines {
             let plural = if missing.len() == 1 { "" } else { "s" };
             let what = format!("the line has no value for input{plural} {}", missing.join(", "));
             let d = Diagnostic::error(codes::MISSING_INPUT, what);
-            let d = match others(&self.program, line).as_slice() {
+            let d = match foreign(line, &self.program).as_slice() {
                 [] => d.help("name every input in every line, with null where it is absent"),
                 [other] if missing.len() == 1 => {
                     d.help(format!("`{other}` is no input: rename it to {}", missing.join(", ")))
@@ -207,6 +221,7 @@ impl Lines {
             };
             return Err(d.into());
         }
+        self.foreign.look(line, &self.program)?;
         let rows = self.running.step(line, &self.program, &self.format)?;
         let answers = rows.iter().map(|row| self.format.answer(&self.program, row)).collect();
         self.rows.extend(rows);
@@ -231,12 +246,6 @@ struct Settled {
     states: IndexMap<Arc<str>, Value>,
     /// How many cycles were fed to the session by then.
     cycles: u64,
-}
-
-/// The keys of a line that are not inputs.
-fn others<'l>(program: &Program, line: &'l Line) -> Vec<&'l str> {
-    let is_input = |key: &str| program.inputs().iter().any(|input| *input.name == *key);
-    line.keys().map(String::as_str).filter(|key| !is_input(key)).collect()
 }
 
 impl Blocks for Lines {
@@ -314,5 +323,6 @@ fn format(
     let single = common.family.stacks && common.stacked == 1 && options.batch.is_none();
     let names = Arc::new(common.program.names(&cases, &ClassAxes::new()));
     let preparation = Arc::new(Preparation::default().with_cases(cases));
-    Ok(Format { single, stacked, allow_nan: options.allow_nan, preparation, names })
+    let (allow_nan, units) = (options.allow_nan, Arc::default());
+    Ok(Format { single, stacked, allow_nan, preparation, names, units })
 }

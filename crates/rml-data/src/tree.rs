@@ -1,4 +1,4 @@
-//! The text of a mapping as a tree with the place of each value, and checks for readers of the tree.
+//! The text of a mapping file, which is TOML, as a tree with the place of each value, and checks for readers of the tree.
 
 use rml_base::codes::run as codes;
 use rml_base::{Diagnostic, FileId, Span, suggest};
@@ -6,16 +6,16 @@ use toml::de::{DeTable, DeValue};
 
 /// A value of the text.
 #[derive(Clone, Debug)]
-pub(crate) struct Node {
+pub struct Node {
     /// The content.
-    pub(crate) data: Item,
+    pub data: Item,
     /// The place in the text.
-    pub(crate) span: Span,
+    pub span: Span,
 }
 
 /// The content of a value.
 #[derive(Clone, Debug)]
-pub(crate) enum Item {
+pub enum Item {
     /// A text.
     Text(String),
     /// A whole number.
@@ -32,20 +32,20 @@ pub(crate) enum Item {
 
 /// A text with its place.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) struct Name {
+pub struct Name {
     /// The text.
-    pub(crate) text: String,
+    pub text: String,
     /// The place of the text.
-    pub(crate) span: Span,
+    pub span: Span,
 }
 
 /// The finding about an error in a mapping at this place.
-pub(crate) fn bad(span: Span, message: impl Into<String>, label: impl Into<String>) -> Diagnostic {
+pub fn bad(span: Span, message: impl Into<String>, label: impl Into<String>) -> Diagnostic {
     Diagnostic::error(codes::MALFORMED_MAPPING, message).label(span, label)
 }
 
 /// Parses a text; messages refer to it as `file`.
-pub(crate) fn parse(text: &str, file: FileId) -> Result<Node, Diagnostic> {
+pub fn parse(text: &str, file: FileId) -> Result<Node, Diagnostic> {
     match DeTable::parse(text) {
         Ok(table) => {
             let span = table.span();
@@ -109,7 +109,7 @@ impl Node {
     }
 
     /// The text; `what` names it in the error.
-    pub(crate) fn text(&self, what: &str) -> Result<&str, Diagnostic> {
+    pub fn text(&self, what: &str) -> Result<&str, Diagnostic> {
         match &self.data {
             Item::Text(text) => Ok(text),
             _ => Err(self.expected(what, "a text")),
@@ -117,13 +117,13 @@ impl Node {
     }
 
     /// The text with its place.
-    pub(crate) fn name(&self, what: &str) -> Result<Name, Diagnostic> {
+    pub fn name(&self, what: &str) -> Result<Name, Diagnostic> {
         Ok(Name { text: self.text(what)?.to_owned(), span: self.span })
     }
 
     /// A size or position: a whole number that is not negative. It may be given as a text, since filled placeholders
     /// are texts.
-    pub(crate) fn size(&self, what: &str) -> Result<usize, Diagnostic> {
+    pub fn size(&self, what: &str) -> Result<usize, Diagnostic> {
         match &self.data {
             Item::Int(i) => usize::try_from(*i).ok(),
             Item::Text(text) => text.parse().ok(),
@@ -133,7 +133,7 @@ impl Node {
     }
 
     /// The number.
-    pub(crate) fn number(&self, what: &str) -> Result<f64, Diagnostic> {
+    pub fn number(&self, what: &str) -> Result<f64, Diagnostic> {
         match self.data {
             #[allow(clippy::cast_precision_loss, reason = "a whole number stands for the nearest number")]
             Item::Int(i) => Ok(i as f64),
@@ -143,7 +143,7 @@ impl Node {
     }
 
     /// A number that is allowed as an element of a parameter.
-    pub(crate) fn constant(&self, what: &str) -> Result<f64, Diagnostic> {
+    pub fn constant(&self, what: &str) -> Result<f64, Diagnostic> {
         let number = self.number(what)?;
         match number.abs() <= f64::from(f32::MAX) {
             true => Ok(number),
@@ -154,7 +154,7 @@ impl Node {
     }
 
     /// The truth value.
-    pub(crate) fn truth(&self, what: &str) -> Result<bool, Diagnostic> {
+    pub fn truth(&self, what: &str) -> Result<bool, Diagnostic> {
         match self.data {
             Item::Bool(b) => Ok(b),
             _ => Err(self.expected(what, "a truth value")),
@@ -162,7 +162,7 @@ impl Node {
     }
 
     /// The list.
-    pub(crate) fn list(&self, what: &str) -> Result<&[Node], Diagnostic> {
+    pub fn list(&self, what: &str) -> Result<&[Node], Diagnostic> {
         match &self.data {
             Item::List(items) => Ok(items),
             _ => Err(self.expected(what, "a list")),
@@ -170,7 +170,7 @@ impl Node {
     }
 
     /// The table.
-    pub(crate) fn table(&self, what: &str) -> Result<Table<'_>, Diagnostic> {
+    pub fn table(&self, what: &str) -> Result<Table<'_>, Diagnostic> {
         match &self.data {
             Item::Table(entries) => Ok(Table { entries, span: self.span }),
             _ => Err(self.expected(what, "a table")),
@@ -178,7 +178,7 @@ impl Node {
     }
 
     /// The same tree with every text changed by `f`. Keys are not changed.
-    pub(crate) fn map_texts(
+    pub fn map_texts(
         &self,
         f: &mut dyn FnMut(&str, Span) -> Result<String, Diagnostic>,
     ) -> Result<Node, Diagnostic> {
@@ -197,30 +197,30 @@ impl Node {
 
 /// Values by key.
 #[derive(Clone, Copy)]
-pub(crate) struct Table<'n> {
+pub struct Table<'n> {
     entries: &'n [(Name, Node)],
     /// The place of the table.
-    pub(crate) span: Span,
+    pub span: Span,
 }
 
 impl<'n> Table<'n> {
     /// The value of a key.
-    pub(crate) fn get(self, key: &str) -> Option<&'n Node> {
+    pub fn get(self, key: &str) -> Option<&'n Node> {
         self.entries.iter().find(|(name, _)| name.text == key).map(|(_, value)| value)
     }
 
     /// The value of a required key.
-    pub(crate) fn need(self, key: &str, what: &str) -> Result<&'n Node, Diagnostic> {
+    pub fn need(self, key: &str, what: &str) -> Result<&'n Node, Diagnostic> {
         self.get(key).ok_or_else(|| bad(self.span, format!("{what} lacks the key `{key}`"), "this one"))
     }
 
     /// All entries.
-    pub(crate) fn iter(self) -> std::slice::Iter<'n, (Name, Node)> {
+    pub fn iter(self) -> std::slice::Iter<'n, (Name, Node)> {
         self.entries.iter()
     }
 
     /// Refuses keys other than these.
-    pub(crate) fn only(self, keys: &[&str], what: &str) -> Result<(), Diagnostic> {
+    pub fn only(self, keys: &[&str], what: &str) -> Result<(), Diagnostic> {
         let stranger = self.entries.iter().find(|(name, _)| !keys.contains(&name.text.as_str()));
         let Some((name, _)) = stranger else { return Ok(()) };
         let mut d = bad(name.span, format!("{what} has no key `{}`", name.text), "this key")
@@ -233,6 +233,6 @@ impl<'n> Table<'n> {
 }
 
 /// Names in a message.
-pub(crate) fn listed<'a>(names: impl Iterator<Item = &'a str>) -> String {
+pub fn listed<'a>(names: impl Iterator<Item = &'a str>) -> String {
     names.map(|n| format!("`{n}`")).collect::<Vec<_>>().join(", ")
 }
