@@ -150,12 +150,13 @@ impl Reading {
     }
 }
 
-const FORMATS: [(&str, Format); 6] = [
+const FORMATS: [(&str, Format); 7] = [
     ("csv", Format::Csv),
     ("json", Format::Json),
     ("jsonl", Format::JsonLines),
     ("npz", Format::Npz),
     ("npy", Format::Npy),
+    ("arrow", Format::Arrow),
     ("parquet", Format::Parquet),
 ];
 

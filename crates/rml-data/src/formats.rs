@@ -4,6 +4,7 @@ use std::path::Path;
 
 use rml_files::Compression;
 
+use crate::arrow;
 use crate::dialect;
 use crate::malformed::Malformed;
 
@@ -30,6 +31,8 @@ pub enum Format {
     Json,
     /// One JSON object per line.
     JsonLines,
+    /// Arrow: the file format, which is also Feather, or a stream.
+    Arrow,
     /// Parquet; only builds with the feature `parquet` read it.
     Parquet,
 }
@@ -45,6 +48,7 @@ impl Format {
             "npy" => Some(Format::Npy),
             "json" => Some(Format::Json),
             "jsonl" | "ndjson" => Some(Format::JsonLines),
+            "arrow" | "feather" | "ipc" | "arrows" => Some(Format::Arrow),
             "parquet" => Some(Format::Parquet),
             _ => None,
         }
@@ -59,6 +63,7 @@ impl Format {
         match text {
             [b'P', b'K', 3, 4, ..] => Ok(Format::Npz),
             [0x93, b'N', b'U', b'M', b'P', b'Y', ..] => Ok(Format::Npy),
+            _ if begin.starts_with(arrow::FILE) || begin.starts_with(&arrow::STREAM) => Ok(Format::Arrow),
             [b'P', b'A', b'R', b'1', ..] => Ok(Format::Parquet),
             [b'[', ..] => Ok(Format::Json),
             [b'{', ..] => {

@@ -140,6 +140,16 @@ const FLAGS: &[(&[&str], &[&str], &str)] = &[
         "the data says how many cycles a window has: an array [windows, cycles, ..]",
     ),
     (
+        &["skip", "skiprows", "skip-rows"],
+        &["run", "trace", "view", "grad", "gradcheck", "train", "infer"],
+        "lines above the names that begin alike are comments: `--comment '#'`; others are left out by `tail -n +4 FILE`, whose output `-` reads as data",
+    ),
+    (
+        &["encoding"],
+        &["run", "trace", "view", "grad", "gradcheck", "train", "infer"],
+        "tables are UTF-8: `iconv -f latin1 -t utf-8 FILE > OTHER` converts one",
+    ),
+    (
         &["input-file", "file", "program", "f"],
         &[],
         "the program is given without a flag: `rml COMMAND FILE.rml`",

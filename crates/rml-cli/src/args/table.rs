@@ -76,6 +76,7 @@ impl Table {
             DataFormat::Jsonl => rml::Format::JsonLines,
             DataFormat::Npz => rml::Format::Npz,
             DataFormat::Npy => rml::Format::Npy,
+            DataFormat::Arrow => rml::Format::Arrow,
             DataFormat::Parquet => rml::Format::Parquet,
         })
     }
@@ -110,6 +111,8 @@ pub(crate) enum DataFormat {
     Npz,
     /// One NumPy array
     Npy,
+    /// Arrow, Feather
+    Arrow,
     /// Parquet
     Parquet,
 }

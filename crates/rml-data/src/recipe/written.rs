@@ -319,7 +319,7 @@ mod tests {
             assert_eq!(error.code(), Some(codes::MALFORMED_MAPPING), "{text}");
             let d = error.diagnostics().iter().next().unwrap().clone();
             let label = d.labels.first().unwrap();
-            let said = format!("{} {}", d.message, label.text);
+            let said = format!("{} {}", d.message, label.message);
             assert!(said.contains(words), "{text}: {said}");
             let at = &text[label.span.start as usize..label.span.end as usize];
             assert!(at == place || words == "not TOML", "{text}: {at}");

@@ -7,10 +7,12 @@ use indexmap::IndexMap;
 use rml_base::codes::run as codes;
 use rml_base::codes::sim::SYNC_ERROR;
 use rml_base::{Diagnostic, Error, suggest, visible_name};
-use rml_data::{Feed, JsonCell, Preparation, Wrong, cells, convert, text};
+use rml_data::{
+    ArrowAnswers, ArrowCell, ArrowField, ArrowType, Feed, JsonCell, Preparation, Wrong, cells, convert, text,
+};
 use rml_driver::{Program, ValueNames};
 use rml_engine::{CycleRow, Status};
-use rml_ir::{DType, InputInfo, Shape, Type, Value};
+use rml_ir::{DType, Data, InputInfo, OutputInfo, Shape, Type, Value};
 
 use super::units::Units;
 use crate::session::unknown_input;
@@ -217,7 +219,63 @@ fn without_first_dimension(v: &Value) -> Value {
     }
 }
 
+/// The columns of the answers of a stream of Arrow beside its outputs: the cycle, and why a row was refused.
+const CYCLE: &str = "cycle";
+const ROW: &str = "row";
+const ERROR: &str = "error";
+
 impl Format {
+    /// The columns of answers in Arrow.
+    pub(crate) fn columns(&self, running: &Program) -> ArrowAnswers {
+        let number = |name: &str| ArrowField::of(name, &Type::scalar(DType::Int), running.precision());
+        let output = |info: &OutputInfo| {
+            let dims = info.ty.shape.dims();
+            let is_single = self.single && self.stacked.iter().any(|stacked| **stacked == *info.name);
+            let dims = if is_single { dims.get(1..).unwrap_or_default() } else { dims };
+            let field = ArrowField::of(&info.name, &Type::new(info.ty.dtype, dims), running.precision());
+            match self.names.of(&info.name) {
+                Some(_) => ArrowField { elements: ArrowType::Text, ..field },
+                None => field,
+            }
+        };
+        let outputs = running.outputs().iter().map(output);
+        let refused = [number(ROW), ArrowField::text(ERROR)];
+        ArrowAnswers::new(std::iter::once(number(CYCLE)).chain(outputs).chain(refused).collect())
+    }
+
+    /// A row of outputs in these columns. An undetermined value is absent.
+    pub(crate) fn cells(&self, running: &Program, row: &CycleRow) -> Vec<ArrowCell> {
+        let cycle = Value::Int(i64::try_from(row.cycle).unwrap_or(i64::MAX));
+        let mut cells = vec![ArrowCell::Value(cycle)];
+        for (info, status) in running.outputs().iter().zip(&row.values) {
+            let Status::Value(v) = status else {
+                cells.push(ArrowCell::Absent);
+                continue;
+            };
+            let value = self.shown(&info.name, v).into_owned();
+            cells.push(match (self.names.of(&info.name), value.to_data()) {
+                (Some(names), Data::Int(v)) => {
+                    let name = |i: &i64| {
+                        let name = usize::try_from(*i).ok().and_then(|at| names.get(at));
+                        name.map_or_else(|| i.to_string(), ToString::to_string)
+                    };
+                    ArrowCell::Texts(v.iter().map(name).collect())
+                }
+                (_, _) => ArrowCell::Value(value),
+            });
+        }
+        cells.extend([ArrowCell::Absent, ArrowCell::Absent]);
+        cells
+    }
+
+    /// The answer to a refused row.
+    pub(crate) fn refusal(running: &Program, row: u64, why: &str) -> Vec<ArrowCell> {
+        let outputs = running.outputs().iter().map(|_| ArrowCell::Absent);
+        let row = ArrowCell::Value(Value::Int(i64::try_from(row).unwrap_or(i64::MAX)));
+        let refused = [row, ArrowCell::Texts(vec![why.to_owned()])];
+        std::iter::once(ArrowCell::Absent).chain(outputs).chain(refused).collect()
+    }
+
     /// The value of an output as it is written.
     fn shown<'v>(&self, output: &str, value: &'v Value) -> Cow<'v, Value> {
         let value = self.units.value(output, value);

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use rml_base::codes::run as codes;
 use rml_base::{Diagnostic, Diagnostics, Error, Sources, memory};
-use rml_data::Feed;
+use rml_data::{ArrowAnswers, ArrowRow, Feed, Preparation};
 use rml_driver::{Program, enumerated_inputs, keep_inputs};
 use rml_engine::{CycleRow, End, Feeding, Use};
 
@@ -50,6 +50,8 @@ pub struct Stream {
     engine: Engine,
     look_ahead: usize,
     foreign: Foreign,
+    /// The columns of answers in Arrow.
+    columns: Option<ArrowAnswers>,
     running: Option<Running>,
 }
 
@@ -71,6 +73,8 @@ pub struct Stream {
 pub struct Ending {
     /// The answers of all cycles that have none yet, without newlines. An undetermined output is `"?"`.
     pub lines: Vec<String>,
+    /// The same for a stream of Arrow, as bytes.
+    pub bytes: Vec<u8>,
     /// An error at the end of the trace, or that outputs wait for each other.
     pub error: Option<Error>,
     /// Why outputs stay undetermined.
@@ -106,7 +110,17 @@ impl Stream {
         let format = Format { single, stacked, allow_nan, preparation, names, units };
         let (engine, look_ahead) = (options.engine.clone(), options.look_ahead);
         let foreign = Foreign::default();
-        Ok(Self { program, warnings, checkpoint, format, engine, look_ahead, foreign, running: None })
+        Ok(Self {
+            program,
+            warnings,
+            checkpoint,
+            format,
+            engine,
+            look_ahead,
+            foreign,
+            columns: None,
+            running: None,
+        })
     }
 
     /// Refuses lines with entries that are not inputs.
@@ -127,6 +141,7 @@ impl Stream {
             engine: self.engine.clone(),
             look_ahead: self.look_ahead,
             foreign: self.foreign.anew(),
+            columns: None,
             running: None,
         }
     }
@@ -178,6 +193,45 @@ impl Stream {
         Ok(answers)
     }
 
+    /// How the values of inputs are prepared, for reading rows of Arrow.
+    pub fn preparation(&self) -> Arc<Preparation> {
+        Arc::clone(&self.format.preparation)
+    }
+
+    /// Begins a stream of Arrow with these columns, which name all its inputs. Returns the first bytes of the answers,
+    /// which are a stream of Arrow, too: the columns `cycle`, the outputs, and for refused rows `row` and `error`.
+    ///
+    /// # Errors
+    /// Columns that are no inputs if the stream is [strict](Self::strict), or from which no output can be computed.
+    pub fn begin<'n>(&mut self, columns: impl IntoIterator<Item = &'n str>) -> Result<Vec<u8>, Error> {
+        let first: Line = columns.into_iter().map(|name| (name.to_owned(), Ok(None))).collect();
+        self.foreign.look(&first, &self.program)?;
+        let running = self.start(&first)?;
+        let columns = self.format.columns(running.session.program());
+        let begin = columns.begin();
+        (self.columns, self.running) = (Some(columns), Some(running));
+        Ok(begin)
+    }
+
+    /// Feeds a row of Arrow, after [`begin`](Self::begin). Returns the bytes of the answers that became known.
+    ///
+    /// # Errors
+    /// As of [`line`](Self::line).
+    pub fn row(&mut self, row: &ArrowRow) -> Result<Vec<u8>, Error> {
+        let (Some(columns), Some(running)) = (&self.columns, &mut self.running) else {
+            return Ok(Vec::new());
+        };
+        let rows = running.step(row, &self.program, &self.format)?;
+        let program = running.session.program();
+        Ok(rows.iter().flat_map(|row| columns.answer(&self.format.cells(program, row))).collect())
+    }
+
+    /// The answer to a row of Arrow that was refused, by its number.
+    pub fn refusal(&self, row: u64, why: &str) -> Vec<u8> {
+        let (Some(columns), Some(running)) = (&self.columns, &self.running) else { return Vec::new() };
+        columns.answer(&Format::refusal(running.session.program(), row, why))
+    }
+
     /// Whether no further line will be accepted: too many cycles wait for later ones, memory for waiting cycles is
     /// exhausted, or a backend failed to repeat an earlier computation.
     pub fn is_stuck(&self) -> bool {
@@ -212,13 +266,19 @@ impl Stream {
     /// Ends the input. A closed trace is known to be complete, so waiting values get their last value; an open trace
     /// was cut off, so they stay undetermined, which is not a finding.
     pub fn finish(mut self, end: End) -> Ending {
-        let mut ending = Ending { lines: Vec::new(), error: None, warnings: Diagnostics::new() };
+        let mut ending =
+            Ending { lines: Vec::new(), bytes: Vec::new(), error: None, warnings: Diagnostics::new() };
         let Some(mut running) = self.running.take() else { return ending };
         let session = &mut running.session;
         let findings = session.end(end).and_then(|()| session.undetermined());
         let rows = session.remaining_rows();
         for row in rows.as_deref().unwrap_or_default() {
-            ending.lines.push(self.format.answer(session.program(), row));
+            match &self.columns {
+                Some(columns) => {
+                    ending.bytes.extend(columns.answer(&self.format.cells(session.program(), row)))
+                }
+                None => ending.lines.push(self.format.answer(session.program(), row)),
+            }
         }
         match (findings, rows) {
             (Err(error), _) | (Ok(_), Err(error)) => ending.error = Some(error),

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use indexmap::IndexMap;
 use rml_base::codes::run as codes;
 use rml_base::{Diagnostic, Error, Sources};
-use rml_data::Preparation;
+use rml_data::{ArrowAnswers, ArrowRow, Preparation};
 use rml_driver::{ClassAxes, Program, Source, enumerated_inputs};
 use rml_engine::CycleRow;
 use rml_ir::{Data, Value};
@@ -117,7 +117,8 @@ impl<'a> TrainStream<'a> {
         let course = Course::new(options, &common.program, Names::default(), position)?;
         let (program, rows) = (common.program, VecDeque::new());
         let foreign = Foreign::default();
-        let lines = Lines { program, format, foreign, running, length, rows, seen: 0, settled };
+        let columns = None;
+        let lines = Lines { program, format, foreign, columns, running, length, rows, seen: 0, settled };
         let mut stream = Self { lines, course };
         stream.course.begin(&stream.lines, observer)?;
         Ok(stream)
@@ -151,8 +152,47 @@ impl<'a> TrainStream<'a> {
         if line.trim().is_empty() {
             return Ok(Vec::new());
         }
-        let fed = self.lines.format.read(line).map_err(Error::from).and_then(|line| self.lines.feed(&line));
+        let fed =
+            self.lines.format.read(line).map_err(Error::from).and_then(|line| {
+                self.lines.feed(&line, |lines, row| lines.format.answer(&lines.program, row))
+            });
         fed.map_err(|error| quoted(error, line))
+    }
+
+    /// How the values of inputs are prepared, for reading rows of Arrow.
+    pub fn preparation(&self) -> Arc<Preparation> {
+        Arc::clone(&self.lines.format.preparation)
+    }
+
+    /// Begins a stream of Arrow with these columns, as [`Stream::begin`](crate::Stream::begin) does.
+    ///
+    /// # Errors
+    /// Columns that are no inputs, if the stream is [strict](Self::strict).
+    pub fn begin<'n>(&mut self, columns: impl IntoIterator<Item = &'n str>) -> Result<Vec<u8>, Error> {
+        let first: Line = columns.into_iter().map(|name| (name.to_owned(), Ok(None))).collect();
+        self.lines.foreign.look(&first, &self.lines.program)?;
+        let columns = self.lines.format.columns(&self.lines.program);
+        let begin = columns.begin();
+        self.lines.columns = Some(columns);
+        Ok(begin)
+    }
+
+    /// Feeds a row of Arrow, as [`Stream::row`](crate::Stream::row) does. Call [`TrainStream::keep`] afterwards.
+    ///
+    /// # Errors
+    /// As of [`line`](Self::line).
+    pub fn row(&mut self, row: &ArrowRow) -> Result<Vec<u8>, Error> {
+        let answers = self.lines.feed(row, |lines, row| {
+            let cells = lines.format.cells(&lines.program, row);
+            lines.columns.as_ref().map(|columns| columns.answer(&cells)).unwrap_or_default()
+        });
+        Ok(answers?.concat())
+    }
+
+    /// The answer to a row of Arrow that was refused, by its number.
+    pub fn refusal(&self, row: u64, why: &str) -> Vec<u8> {
+        let cells = Format::refusal(&self.lines.program, row, why);
+        self.lines.columns.as_ref().map(|columns| columns.answer(&cells)).unwrap_or_default()
     }
 
     /// Whether no further line will be accepted.
@@ -188,6 +228,8 @@ struct Lines {
     program: Program,
     format: Format,
     foreign: Foreign,
+    /// The columns of answers in Arrow.
+    columns: Option<ArrowAnswers>,
     running: Running,
     length: Length,
     /// Rows of cycles that still wait for later ones.
@@ -200,7 +242,7 @@ struct Lines {
 
 impl Lines {
     /// Feeds one line, and returns the answers that became known.
-    fn feed(&mut self, line: &Line) -> Result<Vec<String>, Error> {
+    fn feed<T>(&mut self, line: &Line, write: impl Fn(&Self, &CycleRow) -> T) -> Result<Vec<T>, Error> {
         // A forgotten input would never be learned from.
         let inputs = self.program.inputs().iter().filter(|input| !line.contains_key(&*input.name));
         let missing: Vec<String> = inputs.map(|input| format!("`{}`", input.name)).collect();
@@ -223,7 +265,7 @@ impl Lines {
         }
         self.foreign.look(line, &self.program)?;
         let rows = self.running.step(line, &self.program, &self.format)?;
-        let answers = rows.iter().map(|row| self.format.answer(&self.program, row)).collect();
+        let answers = rows.iter().map(|row| write(self, row)).collect();
         self.rows.extend(rows);
         Ok(answers)
     }
