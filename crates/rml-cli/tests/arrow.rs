@@ -51,25 +51,27 @@ const ROWS: [([f32; 2], bool); 4] =
 /// The rows of a stream of answers, as JSON.
 fn answers(bytes: &[u8]) -> Vec<BTreeMap<String, Value>> {
     let texts = ["size", "error"].map(|name| (name.to_owned(), Vec::new()));
-    let preparation = Preparation { classes: texts.into(), ..Preparation::default() };
+    let preparation = Preparation::default().with_cases(texts.into());
     let mut rows = ArrowRows::new(bytes).expect("Arrow");
     let mut all = Vec::new();
     while let Some(batch) = rows.next(&preparation).expect("a batch") {
         for row in batch {
-            let cell = |(name, cell): (String, Result<_, _>)| {
-                let value = match cell.expect("a cell") {
+            let row: rml::ArrowRow = row;
+            let mut answer = BTreeMap::new();
+            for (name, cell) in &row {
+                let value = match cell.as_ref().expect("a cell") {
                     None => Value::Null,
                     Some((_, Some(names))) => json!(names[0]),
-                    Some((column, None)) => match (column.elements, column.shape.dims()) {
+                    Some((column, None)) => match (&column.elements, column.shape.dims()) {
                         (rml::Elements::Int(v), [1]) => json!(v[0]),
                         (rml::Elements::F64(v), [1]) => json!(v[0]),
                         (rml::Elements::F64(v), _) => json!(v),
                         (other, dims) => panic!("{other:?} {dims:?}"),
                     },
                 };
-                (name, value)
-            };
-            all.push(row.into_iter().map(cell).collect());
+                answer.insert(name.clone(), value);
+            }
+            all.push(answer);
         }
     }
     all

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use indexmap::IndexMap;
+use choose::choose;
 use kept::Kept;
 use rml_base::codes::run as codes;
 use rml_base::profile::Phase;
@@ -24,9 +25,10 @@ use crate::engines::Engine;
 use crate::runner::{Averages, Family, Metrics, Runner, asked_batch, batch_size, json_metrics, metric_names};
 use crate::train::confusion::{self, Classes, Confusion, Counts, Pair};
 use crate::train::targets;
-use crate::{checkpoint, fingerprint};
+use crate::checkpoint;
 
 pub(crate) mod alone;
+mod choose;
 mod kept;
 pub(crate) mod lines;
 mod states;
@@ -434,69 +436,6 @@ fn batch(
         (None, Some(p)) => Ok(p.setup.batch.max(1)),
         (asked, _) => batch_size(source, &options.node, asked),
     }
-}
-
-/// The windows to run.
-fn choose(
-    data: &dyn Dataset,
-    split_asked: Split,
-    (count, is_cut_as_trained): (usize, bool),
-    checkpoint: &Checkpoint,
-    warnings: &mut Diagnostics,
-) -> Result<(Split, Vec<usize>), Error> {
-    let Some(position) =
-        checkpoint.position.as_ref().filter(|p| p.setup.test > 0 || split_asked != Split::Auto)
-    else {
-        return match split_asked {
-            Split::Auto | Split::All => Ok((Split::All, (0..count).collect())),
-            Split::Test | Split::Train | Split::Validation => {
-                let what = match checkpoint.origin() {
-                    "" => "no checkpoint says how data was split".to_owned(),
-                    origin => format!("{origin} does not say how data was split"),
-                };
-                Err(Diagnostic::error(codes::NO_TEST_SPLIT, what)
-                    .help("run over all windows (`--split all`)")
-                    .into())
-            }
-        };
-    };
-    let same = is_cut_as_trained
-        && position.setup.windows == count
-        && position.origin.data == fingerprint::data(data, position.origin.columns.iter().map(|c| &**c))?;
-    let asked = if split_asked == Split::Auto && !same { Split::All } else { split_asked };
-    if asked == Split::All {
-        return Ok((Split::All, (0..count).collect()));
-    }
-    if !is_cut_as_trained {
-        let what =
-            "the windows are cut in another way than in the training, so its split does not apply here";
-        return Err(Diagnostic::error(codes::NO_TEST_SPLIT, what)
-            .help("leave the options out that say what a window is, or run over all windows (`--split all`)")
-            .into());
-    }
-    if position.setup.windows != count {
-        let what = "the data is not what the checkpoint was trained on, so its split does not apply here";
-        return Err(Diagnostic::error(codes::NO_TEST_SPLIT, what)
-            .note(format!("expected {} windows, found {count}", position.setup.windows))
-            .help("run over all windows (`--split all`)")
-            .into());
-    }
-    if !same {
-        let what = "the data is not the one that the checkpoint was made with";
-        warnings.push(Diagnostic::warning(codes::DATA_CHANGED, what));
-    }
-    let parts = position.setup.parts();
-    Ok(match asked {
-        Split::Train => (Split::Train, parts.train),
-        Split::Validation if parts.validation.is_empty() => {
-            let what = format!("the training of {} kept no windows for validation", checkpoint.origin());
-            return Err(Diagnostic::error(codes::NO_TEST_SPLIT, what)
-                .help("use other windows (`--split test`, `train` or `all`)")
-                .into());
-        }
-        Split::Validation => (Split::Validation, parts.validation),
-        Split::Auto | Split::Test | Split::All => (Split::Test, parts.test),
-    })
 }
 
 /// The source of the states for inference.
