@@ -76,12 +76,13 @@ fn faults_of_a_file_are_shown() {
 #[test]
 fn words_of_other_tools_work_or_get_advice() {
     let folder = folder();
-    for flag in ["--sep ;", "--delimiter ;"] {
+    for flag in ["--sep ;", "--separator ;"] {
         folder
             .rml(&format!("train p.rml --data t.csv --columns x=a,b --columns y=target {flag} --epochs 1"))
             .code
             .map_or((), |code| assert_eq!(code, 0));
     }
+    folder.rml("train p.rml --data t.csv --delimiter ;").fails(2, &["--separator ';'"]);
     folder.rml("train p.rml --data t.csv --skiprows 3").fails(2, &["--comment '#'"]);
     folder.rml("infer p.rml --data t.csv --encoding latin1").fails(2, &["iconv"]);
 }

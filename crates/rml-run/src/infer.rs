@@ -4,8 +4,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use indexmap::IndexMap;
 use choose::choose;
+use indexmap::IndexMap;
 use kept::Kept;
 use rml_base::codes::run as codes;
 use rml_base::profile::Phase;
@@ -20,12 +20,12 @@ use rml_ir::{Names, Precision};
 use states::inherited;
 use units::Units;
 
+use crate::checkpoint;
 use crate::checkpoint::{Checkpoint, Parameters, Policy, TrainingPosition};
 use crate::engines::Engine;
 use crate::runner::{Averages, Family, Metrics, Runner, asked_batch, batch_size, json_metrics, metric_names};
 use crate::train::confusion::{self, Classes, Confusion, Counts, Pair};
 use crate::train::targets;
-use crate::checkpoint;
 
 pub(crate) mod alone;
 mod choose;

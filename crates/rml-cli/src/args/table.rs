@@ -25,7 +25,7 @@ pub(crate) struct Table {
     pub(crate) data_format: Option<DataFormat>,
     /// In tables of text: the character between cells, such as ';' or tab, or ' ' for any number of blanks. By default
     /// detected in each file
-    #[arg(long, value_name = "CHAR|tab", aliases = ["delimiter", "sep"], value_parser = Dialect::parse_separator, help_heading = "Data files")]
+    #[arg(long, value_name = "CHAR|tab", alias = "sep", value_parser = Dialect::parse_separator, help_heading = "Data files")]
     pub(crate) separator: Option<char>,
     /// In tables of text: the decimal mark. By default detected in each file
     #[arg(long, value_name = ".|,", value_parser = Dialect::parse_decimal, help_heading = "Data files")]
