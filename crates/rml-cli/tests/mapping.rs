@@ -79,8 +79,7 @@ fn words_of_other_tools_work_or_get_advice() {
     for flag in ["--sep ;", "--separator ;"] {
         folder
             .rml(&format!("train p.rml --data t.csv --columns x=a,b --columns y=target {flag} --epochs 1"))
-            .code
-            .map_or((), |code| assert_eq!(code, 0));
+            .ok();
     }
     folder.rml("train p.rml --data t.csv --delimiter ;").fails(2, &["--separator ';'"]);
     folder.rml("train p.rml --data t.csv --skiprows 3").fails(2, &["--comment '#'"]);

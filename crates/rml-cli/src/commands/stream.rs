@@ -103,8 +103,11 @@ fn broken_off(stream: Stream, error: Error, output: &mut Output) -> Result<(), S
     Err(error.into())
 }
 
+/// Writes the error of a refused row of Arrow.
+pub(super) type Refuses<'w> = &'w dyn Fn(&str) -> Vec<u8>;
+
 /// The answer to a refused line, `{"line": 3, "error": {"code": ..}}`, or to a refused row of Arrow, which `bytes` writes.
-pub(super) fn refusal(error: &Error, line: u64, bytes: Option<&dyn Fn(&str) -> Vec<u8>>) -> Answers {
+pub(super) fn refusal(error: &Error, line: u64, bytes: Option<Refuses<'_>>) -> Answers {
     let findings = error.diagnostics();
     let first = findings.iter().find(|d| d.is_error()).or(findings.iter().next());
     let error = first.map_or(serde_json::Value::Null, |d| rml_render::json_object(d, error.sources()));

@@ -59,13 +59,11 @@ fn block(mut bytes: &[u8], out: &mut Vec<u8>, length: usize) -> Option<()> {
 /// A number that begins with four bits; 15 means that bytes follow, up to one that is not 255.
 fn count(begin: usize, bytes: &mut &[u8]) -> Option<usize> {
     let mut n = begin;
-    while begin == 15 {
-        let (more, after) = bytes.split_first()?;
-        *bytes = after;
-        n = n.checked_add(usize::from(*more))?;
-        if *more != 255 {
-            break;
-        }
+    let mut more = if begin == 15 { u8::MAX } else { 0 };
+    while more == u8::MAX {
+        let (next, after) = bytes.split_first()?;
+        (more, *bytes) = (*next, after);
+        n = n.checked_add(usize::from(more))?;
     }
     Some(n)
 }

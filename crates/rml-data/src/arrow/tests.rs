@@ -12,6 +12,7 @@ const FILES: [(&str, &[u8]); 3] = [
 ];
 const DELTAS: &[u8] = include_bytes!("data/deltas.arrows");
 const VIEWS: &[u8] = include_bytes!("data/views.arrow");
+const POLARS: &[u8] = include_bytes!("data/polars.arrow");
 
 fn parsed(bytes: &[u8], recipe: &Recipe) -> Columns {
     let selection = recipe.selection(Selection::all()).unwrap();
@@ -90,6 +91,16 @@ fn texts_are_classes_and_times_are_dates() {
     assert_eq!(views.names["word"], ["cat", "dog", "a longer text than a view holds"]);
 }
 
+/// A file whose schema is only in the list at its end.
+#[test]
+fn files_of_polars_are_read() {
+    let recipe = Recipe { classes: Recipe::parse_classes(&["word=cat"]).unwrap(), ..Recipe::default() };
+    let columns = parsed(POLARS, &recipe);
+    assert_eq!(columns.names["word"], ["cat", "a longer text than a view holds"]);
+    let x = &columns.columns["x"];
+    assert_eq!((&x.elements, &x.present), (&Elements::F64(vec![1.0, 2.0]), &Some(vec![0, 1])));
+}
+
 #[test]
 fn files_are_read_in_pieces_and_without_a_name() {
     let folder = tempfile::tempdir().unwrap();
@@ -139,7 +150,7 @@ fn damage_never_panics() {
         Recipe { classes: Recipe::parse_classes(&["word=a", "kind=a"]).unwrap(), ..Recipe::default() };
     let selection = recipe.selection(Selection::all()).unwrap();
     let read = |bytes: &[u8]| Columns::parse_selected(bytes, Format::Arrow, "t.arrow", &selection);
-    for bytes in FILES.map(|(_, bytes)| bytes).into_iter().chain([DELTAS, VIEWS]) {
+    for bytes in FILES.map(|(_, bytes)| bytes).into_iter().chain([DELTAS, VIEWS, POLARS]) {
         for end in (0..bytes.len()).step_by(7) {
             let _ = read(&bytes[..end]);
         }

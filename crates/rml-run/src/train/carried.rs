@@ -18,7 +18,7 @@ pub(super) fn carried(program: &Program, windows: &Windows) -> IndexSet<Arc<str>
     let learned = learned(flat);
     let is_read = |v: Var| flat.vars[v].name.as_deref().is_none_or(|name| !windows.is_mark(name));
     let columns = flat.inputs.iter().map(|input| input.var).filter(|v| is_read(*v));
-    let computed = Reach::with_conditions(flat).from_until(columns, |v| learned.contains(&v));
+    let computed = Reach::with_conditions(flat).until(columns, |v| learned.contains(&v));
     let is_carried = |state: &State| {
         let v = flat.equations[state.equation].lhs;
         computed.contains(&v) && !learned.contains(&v)

@@ -43,11 +43,11 @@ impl Reach {
 
     /// The values computed from these, including these.
     pub(super) fn from(&self, vars: impl IntoIterator<Item = Var>) -> IndexSet<Var> {
-        self.from_until(vars, |_| false)
+        self.until(vars, |_| false)
     }
 
     /// The same, without what is computed from these only by way of a value that `is_end` accepts.
-    pub(super) fn from_until(
+    pub(super) fn until(
         &self,
         vars: impl IntoIterator<Item = Var>,
         is_end: impl Fn(Var) -> bool,

@@ -1,8 +1,9 @@
-"""Writes the files that the tests read, with pyarrow: `python make.py`."""
+"""Writes the files that the tests read, with pyarrow and polars: `python make.py`."""
 
 import datetime
 from pathlib import Path
 
+import polars
 import pyarrow as pa
 import pyarrow.feather as feather
 
@@ -51,3 +52,7 @@ with pa.ipc.new_stream(here / "deltas.arrows", batches[0].schema, options=option
 views = pa.table({"word": table["word"].cast(pa.string_view()), "x": pa.array([1, 2, 3, 4])})
 with pa.ipc.new_file(here / "views.arrow", views.schema) as out:
     out.write_table(views)
+
+# polars writes no message for the schema of a file; it is only in the list at the end.
+frame = polars.DataFrame({"word": ["cat", None, "a longer text than a view holds"], "x": [1.0, 2.0, None]})
+frame.write_ipc(here / "polars.arrow", compression="zstd")
