@@ -1,8 +1,8 @@
 //! Determines which numbers of a program are on the scale of an input, such as the target of a regression.
 //!
-//! The loss `mean((o - y) * (o - y))` compares `o` with the input `y`, so `o` is a value of `y`, `o - y` a difference of
-//! two such values, and the loss a product of two differences. If `y` was scaled, these numbers can be brought back to
-//! its unit:
+//! The loss `mean((o - y) * (o - y))` compares `o` with the input `y`, so `o` is a value of `y`, `o - y` a difference
+//! of two such values, and the loss a product of two differences. If `y` was scaled, these numbers can be brought back
+//! to its unit:
 //!
 //! - **U1** what only moves or selects numbers keeps their unit, and so do the mean, the largest and the smallest one;
 //! - **U2** a number that is computed from parameters and subtracted from a value, or from which one is subtracted, is
@@ -22,17 +22,17 @@ use rml_ir::op::{Binary, Class, Op, Reduction, Unary};
 
 /// The unit of a number. The first part of a unit is the number of an input.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Unit {
+pub enum NumberUnit {
     /// A value of the input.
     Value(usize),
     /// A product of this many differences of its values.
     Differences(usize, u32),
 }
 
-impl Unit {
+impl NumberUnit {
     fn input(self) -> usize {
         match self {
-            Unit::Value(input) | Unit::Differences(input, _) => input,
+            NumberUnit::Value(input) | NumberUnit::Differences(input, _) => input,
         }
     }
 }
@@ -41,13 +41,13 @@ impl Unit {
 /// input whether all its elements have one scale.
 ///
 /// Requires: F1 to F6.
-pub fn units(flat: &Flat, values: &[(Var, usize)], uniform: &[bool]) -> IndexMap<Var, Unit> {
+pub fn units(flat: &Flat, values: &[(Var, usize)], uniform: &[bool]) -> IndexMap<Var, NumberUnit> {
     let constants =
         closure(flat, |e| matches!(e.rhs, Rhs::Const(_)), |operands| operands.iter().all(|is| *is));
     let parameters =
         |e: &Equation| flat.states.values().any(|s| s.parameter && flat.equations[s.equation].lhs == e.lhs);
     let learned = closure(flat, parameters, |operands| operands.iter().any(|is| *is));
-    let found = values.iter().map(|(v, input)| (*v, Some(Unit::Value(*input)))).collect();
+    let found = values.iter().map(|(v, input)| (*v, Some(NumberUnit::Value(*input)))).collect();
     let mut finder = Finder { flat, uniform, constants, learned, found, changed: true };
     while std::mem::take(&mut finder.changed) {
         flat.equations.iter().for_each(|e| finder.equation(e));
@@ -84,16 +84,16 @@ struct Finder<'f> {
     /// The variables that are computed from parameters.
     learned: IndexVec<Var, bool>,
     /// The units found; `None` = contradictory.
-    found: IndexMap<Var, Option<Unit>>,
+    found: IndexMap<Var, Option<NumberUnit>>,
     changed: bool,
 }
 
 impl Finder<'_> {
-    fn of(&self, v: Var) -> Option<Unit> {
+    fn of(&self, v: Var) -> Option<NumberUnit> {
         self.found.get(&v).copied().flatten()
     }
 
-    fn set(&mut self, v: Var, unit: Unit) {
+    fn set(&mut self, v: Var, unit: NumberUnit) {
         let before = self.found.entry(v).or_insert_with(|| {
             self.changed = true;
             Some(unit)
@@ -122,14 +122,14 @@ impl Finder<'_> {
     /// U1: the result has the unit that all operands have, except for constants. Operands that are computed from
     /// parameters have the unit of the result.
     fn moved(&mut self, lhs: Var, operands: &[Var]) {
-        let known: Vec<Option<Unit>> =
+        let known: Vec<Option<NumberUnit>> =
             operands.iter().filter(|v| !self.constants[**v]).map(|v| self.of(*v)).collect();
         if let [Some(unit), rest @ ..] = &known[..]
             && rest.iter().all(|other| *other == Some(*unit))
         {
             self.set(lhs, *unit);
         }
-        if let Some(unit @ Unit::Value(_)) = self.of(lhs) {
+        if let Some(unit @ NumberUnit::Value(_)) = self.of(lhs) {
             for v in operands.iter().filter(|v| self.learned[**v]).copied().collect::<Vec<_>>() {
                 self.set(v, unit);
             }
@@ -137,7 +137,7 @@ impl Finder<'_> {
     }
 
     /// Whether elements of an input's unit may be moved from one of these shapes to the other.
-    fn movable(&self, unit: Option<Unit>, lhs: Var, operand: Var) -> bool {
+    fn movable(&self, unit: Option<NumberUnit>, lhs: Var, operand: Var) -> bool {
         let shape = |v: Var| &self.flat.vars[v].ty.shape;
         unit.is_some_and(|unit| self.uniform[unit.input()]) || shape(lhs) == shape(operand)
     }
@@ -160,7 +160,7 @@ impl Finder<'_> {
         let (&[x], Op::Reduce(reduction, _)) = (args, op) else { return };
         let keeps = match reduction {
             Reduction::Mean | Reduction::Max | Reduction::Min => true,
-            Reduction::Sum => matches!(self.of(x), Some(Unit::Differences(_, _))),
+            Reduction::Sum => matches!(self.of(x), Some(NumberUnit::Differences(_, _))),
             Reduction::Prod | Reduction::LogSumExp | Reduction::ArgMax | Reduction::ArgMin => false,
             Reduction::Any | Reduction::All => false,
         };
@@ -192,7 +192,7 @@ impl Finder<'_> {
     /// U2.
     fn compared(&mut self, a: Var, b: Var) {
         for (known, other) in [(a, b), (b, a)] {
-            if let Some(unit @ Unit::Value(_)) = self.of(known)
+            if let Some(unit @ NumberUnit::Value(_)) = self.of(known)
                 && self.learned[other]
                 && !self.found.contains_key(&other)
                 && self.movable(Some(unit), known, other)
@@ -203,11 +203,11 @@ impl Finder<'_> {
     }
 
     /// U3, U4.
-    fn unary(&self, unary: Unary, x: Var) -> Option<Unit> {
-        let Unit::Differences(input, n) = self.of(x)? else { return None };
+    fn unary(&self, unary: Unary, x: Var) -> Option<NumberUnit> {
+        let NumberUnit::Differences(input, n) = self.of(x)? else { return None };
         match unary {
-            Unary::Neg | Unary::Abs | Unary::Relu | Unary::Flush => Some(Unit::Differences(input, n)),
-            Unary::Sqrt => n.is_multiple_of(2).then_some(Unit::Differences(input, n / 2)),
+            Unary::Neg | Unary::Abs | Unary::Relu | Unary::Flush => Some(NumberUnit::Differences(input, n)),
+            Unary::Sqrt => n.is_multiple_of(2).then_some(NumberUnit::Differences(input, n / 2)),
             Unary::Sign | Unary::Floor | Unary::Ceil | Unary::Round | Unary::Exp | Unary::Expm1 => None,
             Unary::Log | Unary::Log1p | Unary::Sin | Unary::Cos | Unary::Erf | Unary::Gelu => None,
             Unary::Softplus | Unary::Sigmoid | Unary::Tanh => None,
@@ -215,8 +215,8 @@ impl Finder<'_> {
     }
 
     /// U1, U3, U4.
-    fn binary(&self, binary: Binary, a: Var, b: Var) -> Option<Unit> {
-        use Unit::{Differences, Value};
+    fn binary(&self, binary: Binary, a: Var, b: Var) -> Option<NumberUnit> {
+        use NumberUnit::{Differences, Value};
         let units = (self.of(a), self.of(b));
         match (binary, units) {
             (Binary::Sub, (Some(Value(x)), Some(Value(y)))) if x == y => Some(Differences(x, 1)),

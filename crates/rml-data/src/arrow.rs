@@ -21,6 +21,7 @@ use rml_base::memory::{self, Reservation};
 use crate::builder::Builder;
 use crate::columns::Columns;
 use crate::element::{ElementKind, Rows, Sink};
+use crate::formats::ARROW_STREAM;
 use crate::json::JsonCell;
 use crate::labels::Texts;
 use crate::malformed::{Malformed, Wrong};
@@ -33,10 +34,8 @@ use table::{Damaged, Table};
 
 pub use write::{ArrowAnswers, ArrowCell, ArrowField, ArrowType};
 
-/// The first bytes of a file, of a file of version 1 of Feather, and of a stream.
-pub(crate) const FILE: &[u8] = b"ARROW1";
+/// The first bytes of a file of version 1 of Feather.
 const OLD: &[u8] = b"FEA1";
-pub(crate) const STREAM: [u8; 4] = [0xff; 4];
 /// The most rows of a batch: rows without values take no bytes.
 const MAX_ROWS: usize = 1 << 27;
 
@@ -254,7 +253,7 @@ pub type ArrowRow = IndexMap<String, JsonCell>;
 impl<R: Read> ArrowRows<R> {
     /// Whether a stream that begins with these bytes is Arrow.
     pub fn is_begun_by(begin: &[u8]) -> bool {
-        begin.starts_with(&STREAM)
+        begin.starts_with(&ARROW_STREAM)
     }
 
     /// Reads the schema.

@@ -144,7 +144,8 @@ fn unwritable(path: &Path) -> Error {
 
 impl Columns {
     /// Reads a file by its extension: `.npz`, `.npy`, `.csv`, `.tsv`, `.json`, `.jsonl`, `.ndjson`, `.arrow` or
-    /// `.feather`, and `.parquet` with the feature of that name; `.gz` or `.zst` after it says that it is compressed. `-` is standard input.
+    /// `.feather`, and `.parquet` with the feature of that name; `.gz` or `.zst` after it says that it is compressed.
+    /// `-` is standard input.
     ///
     /// # Errors
     /// A file that cannot be read, or is malformed.

@@ -4,9 +4,12 @@ use std::path::Path;
 
 use rml_files::Compression;
 
-use crate::arrow;
 use crate::dialect;
 use crate::malformed::Malformed;
+
+/// The first bytes of a file of Arrow, and of a stream.
+pub(crate) const ARROW_FILE: &[u8] = b"ARROW1";
+pub(crate) const ARROW_STREAM: [u8; 4] = [0xff; 4];
 
 /// The formats of data files.
 ///
@@ -63,7 +66,7 @@ impl Format {
         match text {
             [b'P', b'K', 3, 4, ..] => Ok(Format::Npz),
             [0x93, b'N', b'U', b'M', b'P', b'Y', ..] => Ok(Format::Npy),
-            _ if begin.starts_with(arrow::FILE) || begin.starts_with(&arrow::STREAM) => Ok(Format::Arrow),
+            _ if begin.starts_with(ARROW_FILE) || begin.starts_with(&ARROW_STREAM) => Ok(Format::Arrow),
             [b'P', b'A', b'R', b'1', ..] => Ok(Format::Parquet),
             [b'[', ..] => Ok(Format::Json),
             [b'{', ..] => {

@@ -1,11 +1,11 @@
 //! External data: tables of columns in files, and their binding to the inputs of a program.
 //!
 //! [`Columns`] are read from npz, npy, csv, JSON, JSON lines and Arrow, and with the feature `parquet` from Parquet.
-//! Files are not trusted: the sizes that they declare are compared with their real content before anything is allocated, and
-//! every fault is a diagnostic that names its place. Data larger than memory can be kept [`OnDisk`]; a [`Dataset`] is
-//! either. A [`Recipe`] says how columns become inputs, and a [`Preparation`] is a recipe that was fitted to training
-//! data. [`by_cycle`] and [`Windows`] bind columns to inputs, cycle by cycle or window by window; a [`Feed`] is the
-//! value of one input in one cycle. This crate does not depend on how programs are compiled or run.
+//! Files are not trusted: the sizes that they declare are compared with their real content before anything is
+//! allocated, and every fault is a diagnostic that names its place. Data larger than memory can be kept [`OnDisk`]; a
+//! [`Dataset`] is either. A [`Recipe`] says how columns become inputs, and a [`Preparation`] is a recipe that was
+//! fitted to training data. [`by_cycle`] and [`Windows`] bind columns to inputs, cycle by cycle or window by window;
+//! a [`Feed`] is the value of one input in one cycle. This crate does not depend on how programs are compiled or run.
 
 mod advice;
 mod arranged;

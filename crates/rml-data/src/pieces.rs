@@ -121,7 +121,7 @@ fn records(
     let mut all = Growing { scratch, selection, format: Format::Arrow, all: Stored::default(), rows: 0 };
     let mut put = |columns: Columns, added| all.add(columns, added);
     let begin = data.begin(4).map_err(Malformed::short)?;
-    if begin.starts_with(&crate::arrow::STREAM) {
+    if begin.starts_with(&crate::formats::ARROW_STREAM) {
         crate::arrow::read_stream(data, selection, piece / 8, &mut put)?;
     } else {
         let file = data.contents().map_err(Malformed::short)?;

@@ -1,4 +1,5 @@
-//! The text of a mapping file, which is TOML, as a tree with the place of each value, and checks for readers of the tree.
+//! The text of a mapping file, which is TOML, as a tree with the place of each value, and checks for readers of the
+//! tree.
 
 use rml_base::codes::run as codes;
 use rml_base::{Diagnostic, FileId, Span, suggest};
@@ -8,14 +9,14 @@ use toml::de::{DeTable, DeValue};
 #[derive(Clone, Debug)]
 pub struct Node {
     /// The content.
-    pub data: Item,
+    pub data: TreeValue,
     /// The place in the text.
     pub span: Span,
 }
 
 /// The content of a value.
 #[derive(Clone, Debug)]
-pub enum Item {
+pub enum TreeValue {
     /// A text.
     Text(String),
     /// A whole number.
@@ -27,12 +28,12 @@ pub enum Item {
     /// A list.
     List(Vec<Node>),
     /// Values by key, sorted by key.
-    Table(Vec<(Name, Node)>),
+    Table(Vec<(TreeName, Node)>),
 }
 
 /// A text with its place.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Name {
+pub struct TreeName {
     /// The text.
     pub text: String,
     /// The place of the text.
@@ -61,15 +62,15 @@ pub fn parse(text: &str, file: FileId) -> Result<Node, Diagnostic> {
 
 fn convert(value: DeValue<'_>, span: Span, file: FileId) -> Result<Node, Diagnostic> {
     let data = match value {
-        DeValue::String(text) => Item::Text(text.into_owned()),
-        DeValue::Boolean(b) => Item::Bool(b),
+        DeValue::String(text) => TreeValue::Text(text.into_owned()),
+        DeValue::Boolean(b) => TreeValue::Bool(b),
         DeValue::Integer(i) => {
             let number = i64::from_str_radix(i.as_str(), i.radix());
-            Item::Int(number.map_err(|_| bad(span, "a whole number is too large", "here"))?)
+            TreeValue::Int(number.map_err(|_| bad(span, "a whole number is too large", "here"))?)
         }
         DeValue::Float(x) => {
             let number = x.as_str().parse();
-            Item::Num(number.map_err(|_| bad(span, "a number cannot be read", "here"))?)
+            TreeValue::Num(number.map_err(|_| bad(span, "a number cannot be read", "here"))?)
         }
         DeValue::Datetime(_) => return Err(bad(span, "a mapping has no dates", "here")),
         DeValue::Array(items) => {
@@ -77,16 +78,16 @@ fn convert(value: DeValue<'_>, span: Span, file: FileId) -> Result<Node, Diagnos
                 let at = item.span();
                 convert(item.into_inner(), Span::new(file, at.start, at.end), file)
             });
-            Item::List(items.collect::<Result<_, _>>()?)
+            TreeValue::List(items.collect::<Result<_, _>>()?)
         }
         DeValue::Table(table) => {
             let entries = table.into_iter().map(|(key, value)| {
                 let (k, v) = (key.span(), value.span());
                 let name =
-                    Name { text: key.into_inner().into_owned(), span: Span::new(file, k.start, k.end) };
+                    TreeName { text: key.into_inner().into_owned(), span: Span::new(file, k.start, k.end) };
                 Ok((name, convert(value.into_inner(), Span::new(file, v.start, v.end), file)?))
             });
-            Item::Table(entries.collect::<Result<_, Diagnostic>>()?)
+            TreeValue::Table(entries.collect::<Result<_, Diagnostic>>()?)
         }
     };
     Ok(Node { data, span })
@@ -95,12 +96,12 @@ fn convert(value: DeValue<'_>, span: Span, file: FileId) -> Result<Node, Diagnos
 impl Node {
     fn kind(&self) -> &'static str {
         match self.data {
-            Item::Text(_) => "a text",
-            Item::Int(_) => "a whole number",
-            Item::Num(_) => "a number",
-            Item::Bool(_) => "a truth value",
-            Item::List(_) => "a list",
-            Item::Table(_) => "a table",
+            TreeValue::Text(_) => "a text",
+            TreeValue::Int(_) => "a whole number",
+            TreeValue::Num(_) => "a number",
+            TreeValue::Bool(_) => "a truth value",
+            TreeValue::List(_) => "a list",
+            TreeValue::Table(_) => "a table",
         }
     }
 
@@ -111,22 +112,22 @@ impl Node {
     /// The text; `what` names it in the error.
     pub fn text(&self, what: &str) -> Result<&str, Diagnostic> {
         match &self.data {
-            Item::Text(text) => Ok(text),
+            TreeValue::Text(text) => Ok(text),
             _ => Err(self.expected(what, "a text")),
         }
     }
 
     /// The text with its place.
-    pub fn name(&self, what: &str) -> Result<Name, Diagnostic> {
-        Ok(Name { text: self.text(what)?.to_owned(), span: self.span })
+    pub fn name(&self, what: &str) -> Result<TreeName, Diagnostic> {
+        Ok(TreeName { text: self.text(what)?.to_owned(), span: self.span })
     }
 
     /// A size or position: a whole number that is not negative. It may be given as a text, since filled placeholders
     /// are texts.
     pub fn size(&self, what: &str) -> Result<usize, Diagnostic> {
         match &self.data {
-            Item::Int(i) => usize::try_from(*i).ok(),
-            Item::Text(text) => text.parse().ok(),
+            TreeValue::Int(i) => usize::try_from(*i).ok(),
+            TreeValue::Text(text) => text.parse().ok(),
             _ => None,
         }
         .ok_or_else(|| self.expected(what, "a whole number that is not negative"))
@@ -136,8 +137,8 @@ impl Node {
     pub fn number(&self, what: &str) -> Result<f64, Diagnostic> {
         match self.data {
             #[allow(clippy::cast_precision_loss, reason = "a whole number stands for the nearest number")]
-            Item::Int(i) => Ok(i as f64),
-            Item::Num(x) => Ok(x),
+            TreeValue::Int(i) => Ok(i as f64),
+            TreeValue::Num(x) => Ok(x),
             _ => Err(self.expected(what, "a number")),
         }
     }
@@ -156,7 +157,7 @@ impl Node {
     /// The truth value.
     pub fn truth(&self, what: &str) -> Result<bool, Diagnostic> {
         match self.data {
-            Item::Bool(b) => Ok(b),
+            TreeValue::Bool(b) => Ok(b),
             _ => Err(self.expected(what, "a truth value")),
         }
     }
@@ -164,7 +165,7 @@ impl Node {
     /// The list.
     pub fn list(&self, what: &str) -> Result<&[Node], Diagnostic> {
         match &self.data {
-            Item::List(items) => Ok(items),
+            TreeValue::List(items) => Ok(items),
             _ => Err(self.expected(what, "a list")),
         }
     }
@@ -172,7 +173,7 @@ impl Node {
     /// The table.
     pub fn table(&self, what: &str) -> Result<Table<'_>, Diagnostic> {
         match &self.data {
-            Item::Table(entries) => Ok(Table { entries, span: self.span }),
+            TreeValue::Table(entries) => Ok(Table { entries, span: self.span }),
             _ => Err(self.expected(what, "a table")),
         }
     }
@@ -183,11 +184,13 @@ impl Node {
         f: &mut dyn FnMut(&str, Span) -> Result<String, Diagnostic>,
     ) -> Result<Node, Diagnostic> {
         let data = match &self.data {
-            Item::Text(text) => Item::Text(f(text, self.span)?),
-            Item::List(items) => Item::List(items.iter().map(|i| i.map_texts(f)).collect::<Result<_, _>>()?),
-            Item::Table(entries) => {
+            TreeValue::Text(text) => TreeValue::Text(f(text, self.span)?),
+            TreeValue::List(items) => {
+                TreeValue::List(items.iter().map(|i| i.map_texts(f)).collect::<Result<_, _>>()?)
+            }
+            TreeValue::Table(entries) => {
                 let entries = entries.iter().map(|(k, v)| Ok((k.clone(), v.map_texts(f)?)));
-                Item::Table(entries.collect::<Result<_, Diagnostic>>()?)
+                TreeValue::Table(entries.collect::<Result<_, Diagnostic>>()?)
             }
             plain => plain.clone(),
         };
@@ -198,7 +201,7 @@ impl Node {
 /// Values by key.
 #[derive(Clone, Copy)]
 pub struct Table<'n> {
-    entries: &'n [(Name, Node)],
+    entries: &'n [(TreeName, Node)],
     /// The place of the table.
     pub span: Span,
 }
@@ -215,7 +218,7 @@ impl<'n> Table<'n> {
     }
 
     /// All entries.
-    pub fn iter(self) -> std::slice::Iter<'n, (Name, Node)> {
+    pub fn iter(self) -> std::slice::Iter<'n, (TreeName, Node)> {
         self.entries.iter()
     }
 

@@ -48,8 +48,8 @@ pub(crate) mod until;
 pub(crate) mod updates;
 
 /// Trains a node of a source on data, epoch after epoch. States continue from window to window, and those that do not
-/// depend on the data from epoch to epoch; [`TrainOptions::keep_states`] says more. The same program, data and seed give
-/// the same bits; so does an interrupted run that is resumed.
+/// depend on the data from epoch to epoch; [`TrainOptions::keep_states`] says more. The same program, data and seed
+/// give the same bits; so does an interrupted run that is resumed.
 ///
 /// With [`TrainOptions::length`], the node has no inputs and makes its own data. Then `data` is not used, and there are
 /// reports instead of epochs.

@@ -4,7 +4,7 @@
 
 use rml_base::{Diagnostic, Diagnostics, FileId};
 
-use rml_data::tree::{self, Name, Node, Table};
+use rml_data::tree::{self, Node, Table, TreeName as Name};
 
 /// A parsed mapping.
 #[derive(Clone, Debug, Default)]
@@ -117,7 +117,7 @@ fn read_use(item: &Node) -> Result<Use, Diagnostic> {
 /// The value of an option as a text.
 fn option(key: &Name, value: &Node) -> Result<Name, Diagnostic> {
     let what = format!("option `{}`", key.text);
-    if let tree::Item::Text(text) = &value.data {
+    if let tree::TreeValue::Text(text) = &value.data {
         return Ok(Name { text: text.clone(), span: value.span });
     }
     let size = value.size(&what).map_err(|_| {

@@ -14,8 +14,8 @@ use crate::progress::continued;
 /// The most bytes of a line; a longer line is refused.
 const MAX_LINE: u64 = 64 << 20;
 
-/// Answers each line of standard input, or each row of Arrow, as soon as its answer is known. A refused line is answered
-/// with an error; with `strict`, the first refused line ends the stream.
+/// Answers each line of standard input, or each row of Arrow, as soon as its answer is known. A refused line is
+/// answered with an error; with `strict`, the first refused line ends the stream.
 pub(super) fn stream(stream: Stream, strict: bool, output: &mut Output) -> Result<(), Stop> {
     let mut stream = if strict { stream.strict() } else { stream };
     output.report(stream.warnings(), stream.sources());
@@ -106,7 +106,8 @@ fn broken_off(stream: Stream, error: Error, output: &mut Output) -> Result<(), S
 /// Writes the error of a refused row of Arrow.
 pub(super) type Refuses<'w> = &'w dyn Fn(&str) -> Vec<u8>;
 
-/// The answer to a refused line, `{"line": 3, "error": {"code": ..}}`, or to a refused row of Arrow, which `bytes` writes.
+/// The answer to a refused line, `{"line": 3, "error": {"code": ..}}`, or to a refused row of Arrow, which `bytes`
+/// writes.
 pub(super) fn refusal(error: &Error, line: u64, bytes: Option<Refuses<'_>>) -> Answers {
     let findings = error.diagnostics();
     let first = findings.iter().find(|d| d.is_error()).or(findings.iter().next());
@@ -135,7 +136,7 @@ pub(super) enum Record {
     Row(ArrowRow),
 }
 
-/// The records of an input, whose first bytes say of which kind they are.
+/// The records of an input. Its first bytes determine their kind.
 pub(super) enum Records<R> {
     Lines(Lines<R>),
     Rows(Rows<R>),

@@ -4,9 +4,10 @@ use std::io::{Read, Seek, SeekFrom};
 
 use rml_base::memory::Reservation;
 
+use super::OLD;
 use super::schema::{self, Field};
 use super::table::{self, Damaged, Table, array};
-use super::{FILE, OLD, STREAM};
+use crate::formats::{ARROW_FILE, ARROW_STREAM};
 use crate::malformed::{MAX_COLUMNS, Malformed, too_many_columns};
 
 /// The metadata and the body of a message.
@@ -64,7 +65,7 @@ impl<R: Read> Bytes<R> {
     fn meta(&mut self) -> Result<Option<Vec<u8>>, Malformed> {
         self.memory = Reservation::default();
         let Some(mut word) = self.word()? else { return Ok(None) };
-        if word == STREAM {
+        if word == ARROW_STREAM {
             let Some(length) = self.word()? else { return Err(Damaged.into()) };
             word = length;
         }
@@ -117,7 +118,7 @@ impl<R: Read + Seek> File<R> {
         let tail = end.checked_sub(10).ok_or(Damaged)?;
         from.go(SeekFrom::Start(tail))?;
         let bytes = from.part(10)?;
-        if !bytes.ends_with(FILE) {
+        if !bytes.ends_with(ARROW_FILE) {
             return Err(Damaged.into());
         }
         let length = table::size(i32::from_le_bytes(array(&bytes, 0)?).into())?;
@@ -151,12 +152,12 @@ fn columns(schema: Table<'_>) -> Result<Vec<Field>, Malformed> {
 /// Whether the data is a file, by its first bytes.
 pub(super) fn is_file(from: &mut (impl Read + Seek)) -> Result<bool, Malformed> {
     let mut bytes = Bytes::new(from);
-    let begin = bytes.some(FILE.len())?;
+    let begin = bytes.some(ARROW_FILE.len())?;
     bytes.go(SeekFrom::Start(0))?;
     if begin.starts_with(OLD) {
         return Err(Malformed::new("it is a Feather file of version 1").help(
             "write it again in the present format: in pandas, `pd.read_feather(FILE).to_feather(FILE)`",
         ));
     }
-    Ok(begin == FILE)
+    Ok(begin == ARROW_FILE)
 }

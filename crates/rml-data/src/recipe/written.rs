@@ -12,7 +12,7 @@ use crate::dialect::Dialect;
 use crate::mapping::ColumnMapping;
 use crate::parts::{self, Part};
 use crate::prepare::Fill;
-use crate::tree::{self, Item, Node, Table, bad};
+use crate::tree::{self, Node, Table, TreeValue, bad};
 
 /// The keys of a file, in the order of the flags.
 const KEYS: &str = "columns separator decimal thousands missing header comment classes fill standardise standardize \
@@ -136,19 +136,25 @@ fn parsed<T>(
 /// A text or a number, as text.
 fn scalar(node: &Node, what: &str) -> Result<String, Diagnostic> {
     match &node.data {
-        Item::Int(i) => Ok(i.to_string()),
-        Item::Num(x) => Ok(x.to_string()),
-        Item::Text(_) | Item::Bool(_) | Item::List(_) | Item::Table(_) => node.text(what).map(str::to_owned),
+        TreeValue::Int(i) => Ok(i.to_string()),
+        TreeValue::Num(x) => Ok(x.to_string()),
+        TreeValue::Text(_) | TreeValue::Bool(_) | TreeValue::List(_) | TreeValue::Table(_) => {
+            node.text(what).map(str::to_owned)
+        }
     }
 }
 
 /// A text, or a list of texts and numbers.
 fn texts(node: &Node, what: &str) -> Result<Vec<String>, Diagnostic> {
     match &node.data {
-        Item::List(items) => items.iter().map(|item| scalar(item, &format!("an entry of {what}"))).collect(),
-        Item::Text(_) | Item::Int(_) | Item::Num(_) | Item::Bool(_) | Item::Table(_) => {
-            Ok(vec![scalar(node, what)?])
+        TreeValue::List(items) => {
+            items.iter().map(|item| scalar(item, &format!("an entry of {what}"))).collect()
         }
+        TreeValue::Text(_)
+        | TreeValue::Int(_)
+        | TreeValue::Num(_)
+        | TreeValue::Bool(_)
+        | TreeValue::Table(_) => Ok(vec![scalar(node, what)?]),
     }
 }
 
@@ -179,7 +185,7 @@ fn columns(node: &Node, what: &str) -> Result<Vec<Part>, Diagnostic> {
             "expected names, `first..last` or `hour(date)`",
         )
     };
-    let Item::List(items) = &node.data else {
+    let TreeValue::List(items) = &node.data else {
         return parts::parts(node.text(what)?).ok_or_else(|| unread(node));
     };
     let part = |item: &Node| {
@@ -199,8 +205,12 @@ fn columns(node: &Node, what: &str) -> Result<Vec<Part>, Diagnostic> {
 
 fn classes(node: &Node, what: &str) -> Result<Vec<String>, Diagnostic> {
     let names = match &node.data {
-        Item::Text(text) => parts::names(text).unwrap_or_default(),
-        Item::List(_) | Item::Int(_) | Item::Num(_) | Item::Bool(_) | Item::Table(_) => texts(node, what)?,
+        TreeValue::Text(text) => parts::names(text).unwrap_or_default(),
+        TreeValue::List(_)
+        | TreeValue::Int(_)
+        | TreeValue::Num(_)
+        | TreeValue::Bool(_)
+        | TreeValue::Table(_) => texts(node, what)?,
     };
     let twice = names.iter().enumerate().find(|(i, name)| names[..*i].contains(name));
     if let Some((_, name)) = twice {

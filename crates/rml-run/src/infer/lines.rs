@@ -126,7 +126,7 @@ impl Foreign {
         Self { strict: self.strict, ..Self::default() }
     }
 
-    /// Looks for such entries in a line.
+    /// Searches for such entries in a line.
     ///
     /// # Errors
     /// The line has some, and they are refused.

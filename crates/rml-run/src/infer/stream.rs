@@ -167,9 +167,9 @@ impl Stream {
         self.foreign.take()
     }
 
-    /// Feeds one line, `{"x": [..], "end": false}`; a missing or `null` entry is absent, and entries that are not
-    /// inputs are [ignored](Self::ignored) unless the stream is [strict](Self::strict). Returns the lines that became known, `{"cycle": 0, "o": 1.5}`, without newlines; an absent
-    /// output is `null`. A blank line is ignored.
+    /// Feeds one line, `{"x": [..], "end": false}`; a missing or `null` entry is absent. Entries that are not inputs
+    /// are [ignored](Self::ignored) unless the stream is [strict](Self::strict). Returns the lines that became known,
+    /// `{"cycle": 0, "o": 1.5}`, without newlines; an absent output is `null`. A blank line is ignored.
     ///
     /// # Errors
     /// A line that is not such an object, values that do not fit the inputs, an error during the run. Then the line is

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use indexmap::IndexMap;
-use rml_analysis::{Unit, units};
+use rml_analysis::{NumberUnit, units};
 use rml_base::Diagnostic;
 use rml_base::codes::run as codes;
 use rml_data::{Column, Elements, Preparation};
@@ -25,7 +25,7 @@ pub(crate) struct Units {
 #[derive(Clone, Debug)]
 struct Scaled {
     input: String,
-    unit: Unit,
+    unit: NumberUnit,
     mean: Vec<f64>,
     deviation: Vec<f64>,
 }
@@ -45,7 +45,7 @@ impl Units {
         let found = found(program, preparation, &scaled);
         let output = |(info, v): (&rml_ir::OutputInfo, &Var)| {
             let unit = *found.get(v)?;
-            let (Unit::Value(at) | Unit::Differences(at, _)) = unit;
+            let (NumberUnit::Value(at) | NumberUnit::Differences(at, _)) = unit;
             let (mean, deviation) = preparation.scale(scaled[at])?;
             let (mean, deviation) = (mean.to_vec(), deviation.to_vec());
             Some((Arc::clone(&info.name), Scaled { input: scaled[at].to_owned(), unit, mean, deviation }))
@@ -96,9 +96,9 @@ impl Units {
     pub(crate) fn notes(&self) -> Vec<String> {
         let note = |(output, scaled): (&Arc<str>, &Scaled)| {
             let unit = match scaled.unit {
-                Unit::Value(_) | Unit::Differences(_, 1) => "the unit".to_owned(),
-                Unit::Differences(_, 2) => "the square of the unit".to_owned(),
-                Unit::Differences(_, n) => format!("the unit to the power of {n}"),
+                NumberUnit::Value(_) | NumberUnit::Differences(_, 1) => "the unit".to_owned(),
+                NumberUnit::Differences(_, 2) => "the square of the unit".to_owned(),
+                NumberUnit::Differences(_, n) => format!("the unit to the power of {n}"),
             };
             format!("`{output}` is in {unit} of `{}`", scaled.input)
         };
@@ -110,8 +110,8 @@ impl Scaled {
     fn one(&self, at: usize, x: f64) -> f64 {
         let at = at % self.mean.len();
         match self.unit {
-            Unit::Value(_) => x * self.deviation[at] + self.mean[at],
-            Unit::Differences(_, n) => x * (0..n).map(|_| self.deviation[at]).product::<f64>(),
+            NumberUnit::Value(_) => x * self.deviation[at] + self.mean[at],
+            NumberUnit::Differences(_, n) => x * (0..n).map(|_| self.deviation[at]).product::<f64>(),
         }
     }
 
@@ -126,7 +126,7 @@ fn narrow(x: f64) -> f32 {
 }
 
 /// The units of a program's variables; inputs have their numbers in `scaled`.
-fn found(program: &Program, preparation: &Preparation, scaled: &[&str]) -> IndexMap<Var, Unit> {
+fn found(program: &Program, preparation: &Preparation, scaled: &[&str]) -> IndexMap<Var, NumberUnit> {
     let flat = program.flat();
     let place = |input: &str| scaled.iter().position(|name| *name == input);
     let inputs: Vec<Var> = flat.inputs.iter().map(|input| input.var).collect();
@@ -146,12 +146,12 @@ fn found(program: &Program, preparation: &Preparation, scaled: &[&str]) -> Index
 pub(crate) fn named(program: &Program, preparation: &Preparation) -> BTreeMap<String, String> {
     let flat = program.flat();
     let scaled = preparation.changed_inputs();
-    let named = |(v, unit): (Var, Unit)| match unit {
-        Unit::Value(at) => {
+    let named = |(v, unit): (Var, NumberUnit)| match unit {
+        NumberUnit::Value(at) => {
             let name = flat.vars[v].name.as_deref().filter(|name| name.contains('.'))?;
             Some((primal(name), scaled[at].to_owned()))
         }
-        Unit::Differences(_, _) => None,
+        NumberUnit::Differences(_, _) => None,
     };
     found(program, preparation, &scaled).into_iter().filter_map(named).collect()
 }
