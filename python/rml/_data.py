@@ -42,6 +42,7 @@ def _states(params: Any) -> Any:
 def _reading(
     data: Data | None,
     *,
+    mapping: Path | None,
     columns: Mapping[str, str | Sequence[str]] | None,
     table: Mapping[str, Any] | None,
     classes: Mapping[str, Sequence[str]] | None = None,
@@ -50,8 +51,10 @@ def _reading(
     **cut: Any,
 ) -> SimpleNamespace:
     """How columns become inputs; `cut` has the options for cutting rows into windows."""
-    if (columns or table) and (data is None or isinstance(data, Mapping)):
-        raise ValueError("columns and table say how files of data are read: give the path of a file, or leave them out")
+    if (columns or table or mapping) and (data is None or isinstance(data, Mapping)):
+        raise ValueError(
+            "mapping, columns and table say how files of data are read: give the path of a file, or leave them out"
+        )
     if table and is_frame(data):
         raise ValueError("table says how texts are read, and a frame has values: leave it out")
     names = ("separator", "decimal", "thousands", "missing", "header", "comment", "format")
@@ -65,6 +68,7 @@ def _reading(
         return ",".join(f'"{name}"' for name in names)
 
     return SimpleNamespace(
+        mapping=mapping,
         columns=[f"{key}={of if isinstance(of, str) else quoted(of)}" for key, of in dict(columns or {}).items()],
         classes=[f"{key}={quoted(names)}" for key, names in dict(classes or {}).items()],
         fill=[f"{key}={value}" for key, value in dict(fill or {}).items()],

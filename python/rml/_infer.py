@@ -11,7 +11,7 @@ from typing import Any, Mapping, Sequence
 import numpy as np
 
 from . import _html, _native
-from ._data import Data, Params, _from_files, _present, _reading, _states, _windows
+from ._data import Data, Params, Path, _from_files, _present, _reading, _states, _windows
 from ._program import _Computing, _where
 
 __all__ = ["Confusion", "Inferred", "infer"]
@@ -82,9 +82,11 @@ def infer(
     split: str = "auto",
     outputs: bool = True,
     fresh: bool = False,
+    unscale: bool = False,
     allow_nan: bool = False,
     on_disk: bool = False,
     confusion: bool | tuple[str, str] = False,
+    mapping: Path | None = None,
     columns: Mapping[str, str | Sequence[str]] | None = None,
     table: Mapping[str, Any] | None = None,
     window: int | None = None,
@@ -106,7 +108,8 @@ def infer(
     settings and windows of its training. `split` selects the windows: `"test"`, `"train"`, `"validation"`, `"all"`; by
     default the test windows if the data is that of the checkpoint, or else all. With `outputs`, the outputs are kept.
     With `confusion`, a confusion matrix is computed: of the only integer input with scores, or of a pair of names,
-    `("y", "logits")`. States other than parameters continue from the end of the training, unless `fresh` is set. `data`
+    `("y", "logits")`. With `unscale`, outputs and metrics that are on the scale of a standardised input are in the units
+    of the data. States other than parameters continue from the end of the training, unless `fresh` is set. `data`
     and the other keywords are as for `train`; without keywords for windows, the settings of the checkpoint apply.
     """
     where, text = _where(source, name)
@@ -123,11 +126,12 @@ def infer(
         split=split,
         outputs=outputs,
         fresh=fresh,
+        unscale=unscale,
         allow_nan=allow_nan,
         on_disk=on_disk,
         confusion=None if confusion is False else [] if confusion is True else list(confusion),
         reading=_reading(
-            data, columns=columns, table=table,
+            data, mapping=mapping, columns=columns, table=table,
             window=window, stride=stride, group=group, time=time, gap=gap, end=end, rest=rest,
         ),
         computing=_Computing(engine, backend, device, threads),

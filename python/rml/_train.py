@@ -310,9 +310,11 @@ def train(
     test: int | float | str | None = None,
     validate: int | float | Data | None = None,
     shuffle: bool | None = None,
+    keep_states: bool = False,
     precision: str = "f32",
     allow_nan: bool = False,
     on_disk: bool = False,
+    mapping: Path | None = None,
     columns: Mapping[str, str | Sequence[str]] | None = None,
     table: Mapping[str, Any] | None = None,
     classes: Mapping[str, Sequence[str]] | None = None,
@@ -377,14 +379,16 @@ def train(
     column of texts names the classes of an integer input, sorted, or in the order of `classes`: `{"y": ["cat",
     "dog"]}`. `fill` has the values for gaps and NaN: `{"x": "mean"}` or `{"x": 0}`. `standardise` names inputs that are
     scaled to mean 0 and standard deviation 1. Means and deviations are those of the windows that are trained on. States
-    and checkpoints record all of this, and `infer` prepares its data in the same way.
+    and checkpoints record all of this, and `infer` prepares its data in the same way. `mapping` is a TOML file with
+    these settings, and with those of windows below; keywords have priority.
 
     The rows of a long table are cycles, and become windows: a window of `window` rows starts every `stride` rows.
     `group` names a column whose groups share no window. `time` names the column of times (dates or numbers), in which a
     gap larger than `gap` (`"1h"`, or a number) ends a series. `end` names a column that is true in the last row of each
     window. `rest` decides whether to `"keep"` the rows after the last whole window as a shorter window, or to `"drop"`
     them. With `group`, `test` and `validate` keep whole groups, or `"last:.."` windows of each group. `shuffle` is
-    `True` by default, unless such windows are trained on and states continue from one to the next.
+    `True` by default, unless such windows are trained on and states continue from one to the next. With `keep_states`,
+    such states also continue from epoch to epoch; otherwise they restart in each epoch.
 
     `on_epoch` is called with each `Epoch`, `on_batch` with a `Batch` after each batch of windows. An exception in them
     ends the loop over the epochs; `close` ends the training. With `progress`, a bar of tqdm shows the epochs and the
@@ -428,11 +432,12 @@ def train(
         validate=validate if is_part else None,
         validate_data=None,
         shuffle=shuffle,
+        keep_states=keep_states,
         precision=precision,
         allow_nan=allow_nan,
         on_disk=on_disk,
         reading=_reading(
-            data, columns=columns, table=table, classes=classes, fill=fill, standardise=standardise,
+            data, mapping=mapping, columns=columns, table=table, classes=classes, fill=fill, standardise=standardise,
             window=window, stride=stride, group=group, time=time, gap=gap, end=end, rest=rest,
         ),
         save=save,

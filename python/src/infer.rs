@@ -26,6 +26,7 @@ pub(crate) struct Asked<'py> {
     split: String,
     outputs: bool,
     fresh: bool,
+    unscale: bool,
     allow_nan: bool,
     on_disk: bool,
     /// The pair of the confusion matrix: the label and the prediction, or an empty list for the usual pair.
@@ -79,8 +80,9 @@ pub(crate) fn infer<'py>(py: Python<'py>, data: Table<'py>, asked: Asked<'py>) -
     let checkpoint = asked.params.map(params).transpose()?;
     let checkpoint = checkpoint.map(|params| unlocked(py, || params.checkpoint())).transpose()?;
     let recorded = checkpoint.as_ref().map(Checkpoint::preparation).unwrap_or_default();
-    let recipe = asked.reading.recipe(py)?.or_read_as(recorded.recipe());
-    let cut = asked.reading.cut().map_err(|e| error::raised(py, &e))?;
+    let recipe = asked.reading.recipe(py)?;
+    recipe.check_prepared_as(&recorded.asked).map_err(|d| error::raised(py, &d.into()))?;
+    let (cut, recipe) = (recipe.cut.clone(), recipe.or_read_as(recorded.recipe()));
     let how = How { on_disk: asked.on_disk, format: asked.reading.format()?, recipe };
     let data = data.dataset(py, &how, &source, Some(&asked.node))?;
     let options = InferOptions {
@@ -93,6 +95,7 @@ pub(crate) fn infer<'py>(py: Python<'py>, data: Table<'py>, asked: Asked<'py>) -
         allow_nan: asked.allow_nan,
         cut,
         keep_outputs: asked.outputs,
+        unscale: asked.unscale,
         fresh: asked.fresh,
         classes: classes(asked.confusion)?,
         ..InferOptions::default()

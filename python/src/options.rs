@@ -73,6 +73,7 @@ pub(crate) fn precision(name: &str) -> PyResult<Precision> {
 /// How columns become inputs, in the form in which the package prepares it.
 #[derive(FromPyObject, Clone)]
 pub(crate) struct Reading {
+    mapping: Option<PathBuf>,
     columns: Vec<String>,
     separator: Option<char>,
     decimal: Option<char>,
@@ -108,19 +109,24 @@ impl Reading {
             header: self.header,
             comment: self.comment.clone(),
         };
-        dialect.check()?;
-        Ok(Recipe {
+        let given = Recipe {
             columns: ColumnMapping::parse(&self.columns)?,
             dialect,
             classes: Recipe::parse_classes(&self.classes)?,
             fills: Recipe::parse_fills(&self.fill)?,
             standardised: self.standardise.clone(),
             cut: self.cut()?,
-        })
+        };
+        let recipe = match &self.mapping {
+            Some(file) => given.or(Recipe::read(file)?),
+            None => given,
+        };
+        recipe.dialect.check()?;
+        Ok(recipe)
     }
 
     /// How the rows of a long table become windows.
-    pub(crate) fn cut(&self) -> Result<Windowing, Error> {
+    fn cut(&self) -> Result<Windowing, Error> {
         let cut = Windowing {
             window: self.window,
             stride: self.stride,
@@ -144,12 +150,13 @@ impl Reading {
     }
 }
 
-const FORMATS: [(&str, Format); 6] = [
+const FORMATS: [(&str, Format); 7] = [
     ("csv", Format::Csv),
     ("json", Format::Json),
     ("jsonl", Format::JsonLines),
     ("npz", Format::Npz),
     ("npy", Format::Npy),
+    ("arrow", Format::Arrow),
     ("parquet", Format::Parquet),
 ];
 

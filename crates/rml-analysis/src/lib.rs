@@ -11,6 +11,7 @@ mod domains;
 mod facts;
 mod learning;
 mod sums;
+mod units;
 
 pub use analyses::Analyses;
 pub use bounds::{Bound, Bounds, Bytes, WaitKind, bound, bounds, size};
@@ -30,3 +31,4 @@ pub use facts::{
     VarFacts, facts, print as print_facts, verify as verify_facts,
 };
 pub use learning::{Bounded, RootRole, bounded, learning, learning_rates};
+pub use units::{NumberUnit, units};

@@ -90,8 +90,13 @@ impl Output {
 
     /// Writes a result for programs unchanged: source text, tables of values.
     pub(crate) fn exact(&mut self, text: &str) -> Result<(), Stop> {
+        self.bytes(text.as_bytes())
+    }
+
+    /// Writes bytes for programs.
+    pub(crate) fn bytes(&mut self, bytes: &[u8]) -> Result<(), Stop> {
         let mut out = io::stdout().lock();
-        out.write_all(text.as_bytes()).and_then(|()| out.flush()).map_err(|e| match e.kind() {
+        out.write_all(bytes).and_then(|()| out.flush()).map_err(|e| match e.kind() {
             io::ErrorKind::BrokenPipe => Stop::NoReader,
             _ => unwritable("standard output", &e).into(),
         })

@@ -177,51 +177,6 @@ pub(crate) fn program(path: PathBuf) -> Result<PathBuf, &'static str> {
     }
 }
 
-/// A character that separates cells, or `tab`; a space means one or more blanks.
-pub(crate) fn separator(text: &str) -> Result<char, String> {
-    let mut chars = text.chars();
-    match (text, chars.next(), chars.next()) {
-        ("tab" | "\\t", _, _) => Ok('\t'),
-        (_, Some(c), None)
-            if c != '"' && !c.is_alphanumeric() && !matches!(c, '\n' | '\r' | '.' | '-' | '+') =>
-        {
-            Ok(c)
-        }
-        _ => {
-            Err("expected one character that is in no number or name, such as ';', '|' or ' ', or tab"
-                .to_owned())
-        }
-    }
-}
-
-/// The decimal mark.
-pub(crate) fn decimal(text: &str) -> Result<char, String> {
-    match text {
-        "." => Ok('.'),
-        "," => Ok(','),
-        _ => Err("expected a point (.) or a comma (,)".to_owned()),
-    }
-}
-
-/// The character between groups of three digits.
-pub(crate) fn thousands(text: &str) -> Result<char, String> {
-    let mut chars = text.chars();
-    match (chars.next(), chars.next()) {
-        (Some(c), None) if matches!(c, ',' | '.' | '\'' | '_' | ' ' | '\u{a0}' | '\u{202f}' | '\u{2019}') => {
-            Ok(c)
-        }
-        _ => Err("expected one of , . ' _ or a space".to_owned()),
-    }
-}
-
-/// The text that begins a comment.
-pub(crate) fn comment(text: &str) -> Result<String, String> {
-    match text.trim() {
-        "" => Err("expected the beginning of a comment, such as '#' or '%'".to_owned()),
-        text => Ok(text.to_owned()),
-    }
-}
-
 /// A count of at least 1.
 pub(crate) fn positive(text: &str) -> Result<usize, String> {
     match text.parse() {

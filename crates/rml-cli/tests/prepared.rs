@@ -385,3 +385,24 @@ fn dates_feed_inputs() {
     let wrong = folder.rml("train p.rml --data d.csv --columns 't=hours(date),load,y' --columns y=y..y");
     wrong.fails(1, &["no column `hours(date)`", "`--columns 't=hour(date)'`"]);
 }
+
+/// A label that is missing within a sequence teaches nothing: the program sees where it is.
+#[test]
+fn gaps_that_the_program_sees_are_left_out_of_the_loss() {
+    let program = "node net(x: num [batch]) -> (o: num [batch])
+  k = param(0.1);
+  o = k * x;
+node train(x: num [batch], y: num [batch], end: bool []) -> (loss: num [], share: num [])
+  o, _ = diff_net(x, true, 0.1 * error) every end;
+  known = y > -900.0;
+  error = where(known, y - o, zeros_like(o));
+  loss = mean(error * error);
+  share = mean(to_num(known));
+";
+    let rows = "{\"x\": [1.0, 2.0, 3.0], \"y\": [2.0, null, 6.0]}\n{\"x\": [1.0, 2.0, 0.5], \"y\": [null, 4.0, null]}\n";
+    let folder = Folder::new().file("p.rml", program).file("d.jsonl", rows);
+    let train = "train p.rml --data d.jsonl --epochs 30 --test 0 --batch 1";
+    let out = folder.rml(&format!("{train} --fill y=-999")).ok();
+    assert!(out.contains("loss 0.0000") && out.contains("share 0.5000"), "{out}");
+    folder.rml(train).fails(1, &["--fill"]);
+}

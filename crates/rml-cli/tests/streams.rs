@@ -87,6 +87,14 @@ fn other_entries_of_a_line_are_ignored() {
     let run = stream(RUNNING, "", lines);
     assert_eq!(answers(&run), [json!({"cycle": 0, "total": 50}), json!({"cycle": 1, "total": 70})]);
     run.ok();
+    let run = stream(RUNNING, "", "{\"x\": 1, \"speed\": 5}\n{\"x\": 2, \"speed\": 5, \"t\": 1}\n");
+    assert_eq!(answers(&run).len(), 2);
+    assert_eq!(run.err.matches("warning[unknown-input]").count(), 1, "once: {}", run.err);
+    assert!(run.err.contains("line 1 of standard input: `speed` is no input of node infer"), "{}", run.err);
+    run.ok();
+    let strict = stream(RUNNING, "--strict", "{\"x\": 1}\n{\"x\": 2, \"t\": 1}\n{\"x\": 3}\n");
+    assert_eq!(answers(&strict).len(), 1);
+    strict.fails(1, &["error[unknown-input]", "line 2 of standard input", "no input `t`"]);
 }
 
 /// An error message does not repeat a long line.

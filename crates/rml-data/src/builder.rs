@@ -164,6 +164,22 @@ fn push<T>(all: &mut Vec<T>, element: T, memory: &mut Reservation) -> Result<(),
     Ok(())
 }
 
+/// Adds elements; if the vector has to grow, memory is reserved first.
+fn extend<T>(
+    all: &mut Vec<T>,
+    more: impl ExactSizeIterator<Item = T>,
+    memory: &mut Reservation,
+) -> Result<(), Shortage> {
+    let room = all.capacity() - all.len();
+    if room < more.len() {
+        let more = more.len().max(all.len());
+        memory.grow(bytes_of(more - room, size_of::<T>()))?;
+        all.reserve_exact(more);
+    }
+    all.extend(more);
+    Ok(())
+}
+
 /// The dimensions of an input whose first dimension is known.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(crate) struct List {
@@ -266,8 +282,37 @@ impl Builder {
         }
     }
 
+    /// Adds numbers, as [`Self::element`] does.
+    pub(crate) fn numbers(
+        &mut self,
+        all: impl ExactSizeIterator<Item = f64>,
+        memory: &mut Reservation,
+    ) -> Result<(), Wrong> {
+        if matches!(self.cells, Cells::None) {
+            self.cells = Cells::Num(Vec::new());
+        }
+        match (&mut self.cells, self.texts) {
+            (Cells::Num(v), Texts::Refused | Texts::Names | Texts::Times) => Ok(extend(v, all, memory)?),
+            _ => all.into_iter().try_for_each(|x| self.element(Scalar::Num(x), memory)),
+        }
+    }
+
+    /// Adds integers, as [`Self::element`] does.
+    pub(crate) fn integers(
+        &mut self,
+        all: impl ExactSizeIterator<Item = i64>,
+        memory: &mut Reservation,
+    ) -> Result<(), Wrong> {
+        if matches!(self.cells, Cells::None) {
+            self.cells = Cells::Int(Vec::new());
+        }
+        match (&mut self.cells, self.texts) {
+            (Cells::Int(v), Texts::Refused | Texts::Names | Texts::Times) => Ok(extend(v, all, memory)?),
+            _ => all.into_iter().try_for_each(|i| self.element(Scalar::Int(i), memory)),
+        }
+    }
+
     /// Adds a date.
-    #[cfg(feature = "parquet")]
     pub(crate) fn date(&mut self, date: Date, memory: &mut Reservation) -> Result<(), Wrong> {
         self.cells.push(date.into(), memory)
     }

@@ -3,6 +3,7 @@
 mod find;
 mod head;
 mod missing;
+mod parse;
 mod sample;
 
 use std::borrow::Cow;

@@ -51,8 +51,7 @@ pub(crate) fn open(path: &Path, selection: &Selection) -> Result<(Unpacked, Form
 }
 
 /// The extensions of the formats that are read, for messages.
-pub(crate) const EXTENSIONS: &str =
-    ".npz, .npy, .csv, .tsv, .json, .jsonl, .ndjson or .parquet; compressed, .csv.gz, .csv.zst and so on";
+pub(crate) const EXTENSIONS: &str = ".npz, .npy, .csv, .tsv, .json, .jsonl, .ndjson, .arrow, .feather or .parquet; compressed, .csv.gz, .csv.zst and so on";
 
 /// Renames the columns of a piece of a file, after `before` rows, to the inputs that they feed; those of text tables
 /// have these names already.
@@ -64,13 +63,23 @@ pub(crate) fn mapped(
 ) -> Result<Columns, Malformed> {
     let are_seconds = match format {
         Format::Csv => return Ok(columns),
-        Format::Json | Format::JsonLines | Format::Parquet => true,
+        Format::Json | Format::JsonLines | Format::Arrow | Format::Parquet => true,
         Format::Npz | Format::Npy => false,
     };
     if !selection.mapping().is_empty() {
         let gaps = |input: &str| (selection.fills(input), selection.filling(input));
         selection.mapping().apply(&mut columns, &Piece { gaps: &gaps, are_seconds, before })?;
     }
+    Ok(columns)
+}
+
+/// Reads Arrow.
+fn arrow(bytes: &[u8], selection: &Selection) -> Result<Columns, Malformed> {
+    let mut columns = Columns::default();
+    crate::arrow::read(std::io::Cursor::new(bytes), selection, usize::MAX, &mut |read, _| {
+        columns = read;
+        Ok(())
+    })?;
     Ok(columns)
 }
 
@@ -117,7 +126,7 @@ fn other_format(path: &Path) -> String {
             format!("if it is a table in text, `--data-format csv` reads it; or rename it to `{name}.csv.gz`")
         }
         "xls" | "xlsx" | "ods" => "save the sheet as CSV, with a line of names above the values".to_owned(),
-        "pt" | "pth" | "pkl" | "pickle" | "mat" | "h5" | "hdf5" | "feather" | "arrow" => {
+        "pt" | "pth" | "pkl" | "pickle" | "mat" | "h5" | "hdf5" => {
             "save its arrays by name with NumPy: `np.savez(\"data.npz\", x=.., y=..)`".to_owned()
         }
         _ => format!("if it is a table in text, `--data-format csv` reads it; or rename it to `{name}.csv`"),
@@ -134,8 +143,9 @@ fn unwritable(path: &Path) -> Error {
 }
 
 impl Columns {
-    /// Reads a file by its extension: `.npz`, `.npy`, `.csv`, `.tsv`, `.json`, `.jsonl` or `.ndjson`, and `.parquet`
-    /// with the feature of that name; `.gz` or `.zst` after it says that it is compressed. `-` is standard input.
+    /// Reads a file by its extension: `.npz`, `.npy`, `.csv`, `.tsv`, `.json`, `.jsonl`, `.ndjson`, `.arrow` or
+    /// `.feather`, and `.parquet` with the feature of that name; `.gz` or `.zst` after it says that it is compressed.
+    /// `-` is standard input.
     ///
     /// # Errors
     /// A file that cannot be read, or is malformed.
@@ -179,6 +189,7 @@ impl Columns {
             Format::Csv => csv::read_whole(bytes, selection, dialect::usual(Path::new(origin))),
             Format::Json => json::read(bytes, selection),
             Format::JsonLines => json::read_lines(bytes, selection),
+            Format::Arrow => arrow(bytes, selection),
             Format::Parquet => parquet(bytes, selection),
         }
         .and_then(|columns| mapped(columns, format, selection, 0))
@@ -202,7 +213,9 @@ impl Columns {
             Some(Format::Npz) => self.to_npz()?,
             Some(Format::Csv) => csv::write(self).map_err(|e| e.at(&self.origin))?.into_bytes(),
             Some(Format::Json) => (self.to_json() + "\n").into_bytes(),
-            Some(Format::Npy | Format::JsonLines | Format::Parquet) | None => return Err(unwritable(path)),
+            Some(Format::Npy | Format::JsonLines | Format::Arrow | Format::Parquet) | None => {
+                return Err(unwritable(path));
+            }
         };
         rml_files::write_output(path, &bytes)
     }

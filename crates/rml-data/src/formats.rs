@@ -7,6 +7,10 @@ use rml_files::Compression;
 use crate::dialect;
 use crate::malformed::Malformed;
 
+/// The first bytes of a file of Arrow, and of a stream.
+pub(crate) const ARROW_FILE: &[u8] = b"ARROW1";
+pub(crate) const ARROW_STREAM: [u8; 4] = [0xff; 4];
+
 /// The formats of data files.
 ///
 /// ```
@@ -30,6 +34,8 @@ pub enum Format {
     Json,
     /// One JSON object per line.
     JsonLines,
+    /// Arrow: the file format, which is also Feather, or a stream.
+    Arrow,
     /// Parquet; only builds with the feature `parquet` read it.
     Parquet,
 }
@@ -45,6 +51,7 @@ impl Format {
             "npy" => Some(Format::Npy),
             "json" => Some(Format::Json),
             "jsonl" | "ndjson" => Some(Format::JsonLines),
+            "arrow" | "feather" | "ipc" | "arrows" => Some(Format::Arrow),
             "parquet" => Some(Format::Parquet),
             _ => None,
         }
@@ -59,6 +66,7 @@ impl Format {
         match text {
             [b'P', b'K', 3, 4, ..] => Ok(Format::Npz),
             [0x93, b'N', b'U', b'M', b'P', b'Y', ..] => Ok(Format::Npy),
+            _ if begin.starts_with(ARROW_FILE) || begin.starts_with(&ARROW_STREAM) => Ok(Format::Arrow),
             [b'P', b'A', b'R', b'1', ..] => Ok(Format::Parquet),
             [b'[', ..] => Ok(Format::Json),
             [b'{', ..] => {

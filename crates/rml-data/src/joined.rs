@@ -37,7 +37,7 @@ pub fn data_files<P: AsRef<Path>>(paths: &[P]) -> Result<Vec<PathBuf>, Error> {
             continue;
         };
         let before = files.len();
-        files.extend(found.into_iter().filter(|file| Format::of(file).is_some()));
+        files.extend(of_folder(path, found)?);
         if files.len() == before {
             let what = format!("{} cannot be read", path.display());
             return Err(Diagnostic::error(codes::UNREADABLE_FILE, what)
@@ -47,6 +47,26 @@ pub fn data_files<P: AsRef<Path>>(paths: &[P]) -> Result<Vec<PathBuf>, Error> {
         }
     }
     Ok(files)
+}
+
+/// The data files among those of a folder. In a folder of the library `datasets`, other files describe the data.
+fn of_folder(folder: &Path, found: Vec<PathBuf>) -> Result<Vec<PathBuf>, Error> {
+    let has = |name: &str| found.iter().any(|file| file.file_name().is_some_and(|own| own == name));
+    if has("dataset_dict.json") {
+        let what = format!("{} has several parts, each in a folder of its own", folder.display());
+        let part = folder.join("train");
+        return Err(Diagnostic::error(codes::UNREADABLE_FILE, what)
+            .note("the library `datasets` wrote it")
+            .help(format!("name a part: `{}`", part.display()))
+            .into());
+    }
+    let is_dataset = has("dataset_info.json") || has("state.json");
+    let is_data = |file: &PathBuf| match Format::of(file) {
+        Some(Format::Arrow) => true,
+        Some(_) => !is_dataset,
+        None => false,
+    };
+    Ok(found.into_iter().filter(is_data).collect())
 }
 
 impl Columns {

@@ -1,15 +1,16 @@
 //! External data: tables of columns in files, and their binding to the inputs of a program.
 //!
-//! [`Columns`] are read from npz, npy, csv, JSON and JSON lines, and with the feature `parquet` from Parquet. Files are
-//! not trusted: the sizes that they declare are compared with their real content before anything is allocated, and
-//! every fault is a diagnostic that names its place. Data larger than memory can be kept [`OnDisk`]; a [`Dataset`] is
-//! either. A [`Recipe`] says how columns become inputs, and a [`Preparation`] is a recipe that was fitted to training
-//! data. [`by_cycle`] and [`Windows`] bind columns to inputs, cycle by cycle or window by window; a [`Feed`] is the
-//! value of one input in one cycle. This crate does not depend on how programs are compiled or run.
+//! [`Columns`] are read from npz, npy, csv, JSON, JSON lines and Arrow, and with the feature `parquet` from Parquet.
+//! Files are not trusted: the sizes that they declare are compared with their real content before anything is
+//! allocated, and every fault is a diagnostic that names its place. Data larger than memory can be kept [`OnDisk`]; a
+//! [`Dataset`] is either. A [`Recipe`] says how columns become inputs, and a [`Preparation`] is a recipe that was
+//! fitted to training data. [`by_cycle`] and [`Windows`] bind columns to inputs, cycle by cycle or window by window;
+//! a [`Feed`] is the value of one input in one cycle. This crate does not depend on how programs are compiled or run.
 
 mod advice;
 mod arranged;
 mod array;
+mod arrow;
 mod bind;
 mod builder;
 mod cells;
@@ -21,6 +22,7 @@ mod cut;
 mod dated;
 mod dates;
 mod dialect;
+mod element;
 mod feed;
 mod filling;
 mod format;
@@ -51,9 +53,12 @@ mod stored;
 #[cfg(test)]
 mod tests;
 pub mod text;
+#[doc(hidden)]
+pub mod tree;
 mod windows;
 
 pub use arranged::Arranged;
+pub use arrow::{ArrowAnswers, ArrowCell, ArrowField, ArrowRow, ArrowRows, ArrowType};
 pub use bind::{Converted, by_cycle, convert};
 pub use columns::{Column, Columns, Elements};
 pub use csv::write_row;

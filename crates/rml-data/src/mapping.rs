@@ -74,7 +74,20 @@ impl ColumnMapping {
                 return Err(d.help(format!("name all of them at once: `--columns '{input}=a,b'`")).into());
             }
         }
-        Ok(Self { inputs: all, recorded: BTreeSet::new() })
+        Ok(Self::of(all))
+    }
+
+    /// The columns of these inputs, as the user gives them.
+    pub(crate) fn of(inputs: BTreeMap<String, Vec<Part>>) -> Self {
+        Self { inputs, recorded: BTreeSet::new() }
+    }
+
+    /// The same, with the inputs of another mapping of the user that this one does not name.
+    pub(crate) fn over(mut self, other: Self) -> Self {
+        for (input, parts) in other.inputs {
+            self.inputs.entry(input).or_insert(parts);
+        }
+        self
     }
 
     /// Whether it is empty.

@@ -14,15 +14,13 @@ use ::parquet::file::reader::{ChunkReader, FileReader, SerializedFileReader};
 use ::parquet::file::serialized_reader::ReadOptionsBuilder;
 use ::parquet::record::Field;
 use ::parquet::schema::types::{Type, TypePtr};
-use indexmap::IndexMap;
 use rml_base::memory::Reservation;
 
-use crate::advice;
-use crate::builder::{Builder, Reading};
 use crate::columns::Columns;
-use crate::malformed::{GAP, MAX_COLUMNS, Malformed, Unusable, Wrong, too_many_columns};
+use crate::element::{Rows, Sink};
+use crate::malformed::{MAX_COLUMNS, Malformed, Wrong, too_many_columns};
 use crate::selection::{self, Selection};
-use kinds::{Element, Kind};
+use kinds::Kind;
 
 /// The most rows of a small file; larger files may have `EXPANSION` rows per byte. Rows without a value take no bytes.
 const ALWAYS_ALLOWED: u64 = 1 << 27;
@@ -33,9 +31,6 @@ const ELEMENT: u64 = 2 * size_of::<Field>() as u64;
 /// The most elements of lists that are read ahead, and the most rows.
 const AHEAD: u64 = 1 << 16;
 const ROWS_AHEAD: usize = 1024;
-
-/// A callback for an element.
-type Push<'p> = &'p mut dyn FnMut(Element<'_>) -> Result<(), Wrong>;
 
 /// A callback for rows that were read, and their number.
 pub(crate) type Put<'p> = &'p mut dyn FnMut(Columns, usize) -> Result<(), Malformed>;
@@ -73,10 +68,10 @@ fn read_limited<R: ChunkReader + 'static>(
     if schema.get_fields().len() > MAX_COLUMNS {
         return Err(too_many_columns());
     }
-    let mut table = Table::new(selection);
+    let (mut table, mut kinds) = (Rows::new(selection), Vec::new());
     let mut projected: Vec<TypePtr> = Vec::new();
     for field in schema.get_fields() {
-        if table.columns.iter().any(|(name, _, _)| name == field.name()) {
+        if table.has(field.name()) {
             return Err(Malformed::new(format!("two columns have the name `{}`", field.name())));
         }
         let kind = match selection.has(field.name()) {
@@ -85,8 +80,8 @@ fn read_limited<R: ChunkReader + 'static>(
         };
         match kind {
             Ok(kind) => {
-                let reading = selection.reading(field.name(), Builder::default);
-                table.columns.push((field.name().to_owned(), kind, reading));
+                table.add(field.name());
+                kinds.push(kind);
                 projected.push(field.clone());
             }
             Err(why) => {
@@ -95,9 +90,9 @@ fn read_limited<R: ChunkReader + 'static>(
         }
     }
     if projected.is_empty() {
-        return put(table.taken()?, 0);
+        return put(table.taken(), 0);
     }
-    let longest = lists::longest(&reader, &|name| table.columns.iter().any(|(column, _, _)| column == name))?;
+    let longest = lists::longest(&reader, &|name| table.columns.iter().any(|(column, _)| column == name))?;
     let mut row = Reservation::default();
     row.grow(longest.fields.saturating_mul(ELEMENT)).map_err(|short| {
         Malformed::short(short.diagnostic(format!("a row with a list of {} elements", longest.elements)))
@@ -107,14 +102,19 @@ fn read_limited<R: ChunkReader + 'static>(
         Type::group_type_builder(schema.name()).with_fields(projected).build().map_err(damaged)?;
     let mut all = guarded(|| Ok(reader.get_row_iter(Some(projection))?.with_batch_size(ahead)))?;
     while let Some(row) = guarded(|| all.next().transpose())? {
-        table.row(row.into_columns())?;
+        for (at, ((_, field), kind)) in row.into_columns().iter().zip(&kinds).enumerate() {
+            if !matches!(field, Field::Null) {
+                table.cell(at, |sink| tensor(field, *kind, sink))?;
+            }
+        }
+        table.end_row();
         if table.elements >= elements {
             let rows = table.rows;
-            put(table.taken()?, rows)?;
+            put(table.taken(), rows)?;
         }
     }
     let rows = table.rows;
-    put(table.taken()?, rows)
+    put(table.taken(), rows)
 }
 
 /// Calls the reader, and turns its panics at damaged files into errors.
@@ -144,77 +144,12 @@ fn damaged(e: ParquetError) -> Malformed {
     Malformed::new("it cannot be read as Parquet").note(e.to_string())
 }
 
-/// Rows that are being read.
-struct Table<'s> {
-    selection: &'s Selection,
-    columns: Vec<(String, Kind, Reading)>,
-    unusable: IndexMap<String, Unusable>,
-    /// The rows and elements read since rows were last taken, and the number of rows before.
-    rows: usize,
-    elements: usize,
-    before: usize,
-    memory: Reservation,
-}
-
-impl<'s> Table<'s> {
-    fn new(selection: &'s Selection) -> Self {
-        let (columns, unusable) = (Vec::new(), IndexMap::new());
-        Self { selection, columns, unusable, rows: 0, elements: 0, before: 0, memory: Reservation::default() }
-    }
-
-    fn row(&mut self, fields: Vec<(String, Field)>) -> Result<(), Malformed> {
-        let Self { selection, columns, memory, rows, elements, before, .. } = self;
-        for ((name, kind, reading), (_, field)) in columns.iter_mut().zip(&fields) {
-            if matches!(field, Field::Null) {
-                continue;
-            }
-            let read = |builder: &mut Builder, memory: &mut Reservation| {
-                let mut push = |element: Element<'_>| {
-                    *elements += 1;
-                    match element {
-                        Element::Value(scalar) => builder.element(scalar, memory),
-                        Element::Text(text) => builder.label(text, memory),
-                        Element::Time(date) => builder.date(date, memory),
-                        Element::Null => builder.null(memory),
-                    }
-                };
-                let shape = tensor(field, *kind, &mut push)?;
-                builder.end(*rows, &shape, memory)
-            };
-            let placed = |why: Malformed| {
-                let why = if why.what() == GAP { advice::null(why, selection.filling(name)) } else { why };
-                why.in_row(*before + *rows)
-            };
-            reading.cell(name, memory, read, placed)?;
-        }
-        self.rows += 1;
-        // A row without values counts, too.
-        self.elements += 1;
-        Ok(())
-    }
-
-    /// Returns the rows read so far, and starts again.
-    fn taken(&mut self) -> Result<Columns, Malformed> {
-        let mut columns = Columns { memory: std::mem::take(&mut self.memory), ..Columns::default() };
-        for (name, _, reading) in &mut self.columns {
-            columns.insert(
-                name.clone(),
-                std::mem::replace(reading, self.selection.reading(name, Builder::default)).built(self.rows),
-            );
-        }
-        columns.unusable.extend(std::mem::take(&mut self.unusable));
-        self.before += self.rows;
-        (self.rows, self.elements) = (0, 0);
-        Ok(columns)
-    }
-}
-
 /// Adds the elements of a cell, which are of this kind. Returns its shape.
-fn tensor(field: &Field, kind: Kind, push: Push<'_>) -> Result<Vec<usize>, Wrong> {
+fn tensor(field: &Field, kind: Kind, sink: &mut Sink<'_>) -> Result<Vec<usize>, Wrong> {
     if let Field::ListInternal(list) = field {
         let mut cell: Option<Vec<usize>> = None;
         for element in list.elements() {
-            let shape = tensor(element, kind, push)?;
+            let shape = tensor(element, kind, sink)?;
             if cell.as_ref().is_some_and(|cell| *cell != shape) {
                 return Err(Wrong::Shape("the rows of a tensor have different shapes".to_owned()));
             }
@@ -222,7 +157,7 @@ fn tensor(field: &Field, kind: Kind, push: Push<'_>) -> Result<Vec<usize>, Wrong
         }
         return Ok([&[list.elements().len()], &cell.unwrap_or_default()[..]].concat());
     }
-    push(kind.element(field)?)?;
+    sink.put(kind.element(field)?)?;
     Ok(Vec::new())
 }
 

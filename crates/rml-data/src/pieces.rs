@@ -46,6 +46,7 @@ fn stream(
     (path, selection, piece): (&Path, &Selection, usize),
 ) -> Result<Stored, Error> {
     let read = match format {
+        Format::Arrow => records(scratch, data, selection, piece),
         Format::Csv => tables(scratch, data, selection, (piece, usual(path))),
         Format::JsonLines => objects(scratch, Lines::new(data, piece, None, selection)),
         Format::Json | Format::Npz | Format::Npy | Format::Parquet => {
@@ -76,6 +77,7 @@ fn file(
         }
         Format::Csv => tables(scratch, contents::pieces(path)?.0, selection, (piece, usual(path))),
         Format::JsonLines => objects(scratch, Lines::new(contents::pieces(path)?.0, piece, None, selection)),
+        Format::Arrow => batches(scratch, path, selection, piece),
         Format::Parquet => groups(scratch, path, selection, piece),
     };
     Ok(read.map_err(|e| e.at(&origin))?)
@@ -101,21 +103,62 @@ fn arrays(
     Ok(stored)
 }
 
+/// Reads a file of Arrow.
+fn batches(scratch: &Scratch, path: &Path, selection: &Selection, piece: usize) -> Result<Stored, Malformed> {
+    let file = BufReader::new(contents::pieces(path).map_err(Malformed::short)?.0);
+    let mut all = Growing { scratch, selection, format: Format::Arrow, all: Stored::default(), rows: 0 };
+    crate::arrow::read(file, selection, piece / 8, &mut |columns, added| all.add(columns, added))?;
+    Ok(all.all)
+}
+
+/// Reads Arrow from its beginning to its end. A file lists its parts at its end, so it is unpacked in memory.
+fn records(
+    scratch: &Scratch,
+    mut data: Unpacked,
+    selection: &Selection,
+    piece: usize,
+) -> Result<Stored, Malformed> {
+    let mut all = Growing { scratch, selection, format: Format::Arrow, all: Stored::default(), rows: 0 };
+    let mut put = |columns: Columns, added| all.add(columns, added);
+    let begin = data.begin(4).map_err(Malformed::short)?;
+    if begin.starts_with(&crate::formats::ARROW_STREAM) {
+        crate::arrow::read_stream(data, selection, piece / 8, &mut put)?;
+    } else {
+        let file = data.contents().map_err(Malformed::short)?;
+        crate::arrow::read(Cursor::new(&file.bytes[..]), selection, piece / 8, &mut put)?;
+    }
+    Ok(all.all)
+}
+
 /// Reads Parquet.
 #[cfg(feature = "parquet")]
 fn groups(scratch: &Scratch, path: &Path, selection: &Selection, piece: usize) -> Result<Stored, Malformed> {
     let (file, length) = contents::pieces(path).map_err(Malformed::short)?;
-    let (mut all, mut rows) = (Stored::default(), 0);
-    crate::parquet::read(file, length, selection, piece / 8, &mut |columns, added| {
-        let columns = mapped(columns, Format::Parquet, selection, rows)?;
-        let columns = Stored::of(scratch, columns).map_err(Malformed::short)?;
-        if added > 0 || rows == 0 {
-            all.append_piece(rows, columns, added)?;
+    let mut all = Growing { scratch, selection, format: Format::Parquet, all: Stored::default(), rows: 0 };
+    crate::parquet::read(file, length, selection, piece / 8, &mut |columns, added| all.add(columns, added))?;
+    Ok(all.all)
+}
+
+/// Columns that are stored piece by piece.
+struct Growing<'s> {
+    scratch: &'s Scratch,
+    selection: &'s Selection,
+    format: Format,
+    all: Stored,
+    rows: usize,
+}
+
+impl Growing<'_> {
+    /// Adds rows.
+    fn add(&mut self, columns: Columns, added: usize) -> Result<(), Malformed> {
+        let columns = mapped(columns, self.format, self.selection, self.rows)?;
+        let columns = Stored::of(self.scratch, columns).map_err(Malformed::short)?;
+        if added > 0 || self.rows == 0 {
+            self.all.append_piece(self.rows, columns, added)?;
         }
-        rows += added;
+        self.rows += added;
         Ok(())
-    })?;
-    Ok(all)
+    }
 }
 
 #[cfg(not(feature = "parquet"))]

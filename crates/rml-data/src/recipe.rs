@@ -4,6 +4,8 @@
 //! A [`Recipe`] contains what the user asks for. A [`Preparation`] is a recipe that was fitted to the windows to train
 //! on, with the resulting numbers. A checkpoint contains it, so that other data is prepared in the same way.
 
+mod written;
+
 use std::collections::{BTreeMap, BTreeSet};
 
 use rml_base::codes::run as codes;
@@ -158,6 +160,22 @@ impl Recipe {
         self
     }
 
+    /// Checks that a recipe for data after a training prepares nothing, or prepares it as the training did.
+    ///
+    /// # Errors
+    /// It prepares data in another way.
+    pub fn check_prepared_as(&self, trained: &Self) -> Result<(), Diagnostic> {
+        let prepared =
+            |recipe: &Self| (recipe.classes.clone(), recipe.fills.clone(), recipe.standardised.clone());
+        if self.prepares_nothing() || prepared(self) == prepared(trained) {
+            return Ok(());
+        }
+        let what = "the mapping prepares data in another way than the training did";
+        let d = Diagnostic::error(codes::BAD_OPTION, what)
+            .note("classes, `fill` and `standardise` are those of the checkpoint");
+        Err(d.help("give the mapping of the training, or leave these keys out"))
+    }
+
     /// Whether it only affects how files are read, and prepares nothing.
     pub fn prepares_nothing(&self) -> bool {
         self.classes.is_empty() && self.fills.is_empty() && self.standardised.is_empty()
@@ -253,6 +271,9 @@ pub struct Preparation {
     /// are any.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub axes: BTreeMap<String, Vec<Option<String>>>,
+    /// The standardised inputs whose values variables of instances are, by the names of the variables.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub values: BTreeMap<String, String>,
     /// The preparation of each input's values.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub(crate) steps: BTreeMap<String, Steps>,

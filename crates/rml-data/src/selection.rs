@@ -197,7 +197,6 @@ impl Selection {
     }
 
     /// The texts that a column accepts.
-    #[cfg(feature = "parquet")]
     pub(crate) fn texts(&self, column: &str) -> Texts {
         self.taken(column).0
     }

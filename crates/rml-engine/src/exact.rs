@@ -66,12 +66,13 @@ pub trait Fast: fmt::Debug + Send {
     }
 
     /// See [`Run::set_snapshot`]. Returns `false`, without any change, if the engine cannot continue from the snapshot.
-    /// The default is for engines that can begin only where no window is open.
+    /// The default is for engines that can begin only where no window is open, with a value for each state.
     ///
     /// # Errors
     /// The same as for [`Run::set_states`].
     fn set_snapshot(&mut self, snapshot: &Snapshot) -> Result<bool, Diagnostic> {
-        let begins = snapshot.delays.is_empty();
+        let begins = snapshot.delays.is_empty()
+            && self.states()?.iter().all(|(key, _)| snapshot.states.get(key).is_some());
         if begins {
             self.set_states(&snapshot.states)?;
         }

@@ -20,4 +20,4 @@ pub use growing::{FileStamp, Growing, HeldFolder, create_folder, hold, mark, rem
 pub use kept::FileCache;
 pub use output::{check_output, is_same, write_output, write_outputs};
 pub use scratch::Scratch;
-pub use unpacked::{Compression, Unpacked, is_standard_input};
+pub use unpacked::{Compression, Unpacked, is_standard_input, unpack_zstd};

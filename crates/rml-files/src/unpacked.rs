@@ -187,6 +187,14 @@ fn unreadable(origin: &str, why: &io::Error) -> Diagnostic {
     Diagnostic::error(codes::UNREADABLE_FILE, format!("{origin} cannot be read")).note(refusal(why))
 }
 
+/// The content of frames of Zstandard data that have `length` bytes; `None` if they are damaged or have another length.
+/// The memory for the content has been requested.
+pub fn unpack_zstd(bytes: &[u8], length: usize) -> Option<Vec<u8>> {
+    let mut unpacked = Vec::new();
+    Frames::new(bytes).take(length as u64 + 1).read_to_end(&mut unpacked).ok()?;
+    (unpacked.len() == length).then_some(unpacked)
+}
+
 /// The frames of Zstandard data, one after the other.
 struct Frames<R: BufRead> {
     from: R,

@@ -15,7 +15,7 @@
 
 use std::sync::Arc;
 
-use indexmap::IndexMap;
+use indexmap::{IndexMap, IndexSet};
 use rml_base::{IndexVec, Span, entity_id};
 
 use crate::op::Op;
@@ -74,6 +74,19 @@ pub struct Flat {
 }
 
 impl Flat {
+    /// The keys of the states that count the draws of random streams (DRAW-3).
+    pub fn ticks(&self) -> IndexSet<Arc<str>> {
+        let tick = |equation: &Equation| match &equation.rhs {
+            Rhs::Apply { op: Op::RandomUniform { .. } | Op::RandomNormal { .. }, args } => {
+                args.last().copied()
+            }
+            _ => None,
+        };
+        let ticks: IndexSet<Var> = self.equations.iter().filter_map(tick).collect();
+        let is_tick = |state: &State| ticks.contains(&self.equations[state.equation].lhs);
+        self.states.iter().filter(|(_, state)| is_tick(state)).map(|(key, _)| Arc::clone(key)).collect()
+    }
+
     /// Gives back the memory that its tables were to grow into, for who keeps it.
     pub fn shrink_to_fit(&mut self) {
         self.vars.shrink_to_fit();

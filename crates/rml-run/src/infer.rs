@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use choose::choose;
 use indexmap::IndexMap;
 use kept::Kept;
 use rml_base::codes::run as codes;
@@ -17,19 +18,22 @@ use rml_engine::KnownOutputs;
 use rml_ir::typed::StaticValue;
 use rml_ir::{Names, Precision};
 use states::inherited;
+use units::Units;
 
+use crate::checkpoint;
 use crate::checkpoint::{Checkpoint, Parameters, Policy, TrainingPosition};
 use crate::engines::Engine;
 use crate::runner::{Averages, Family, Metrics, Runner, asked_batch, batch_size, json_metrics, metric_names};
 use crate::train::confusion::{self, Classes, Confusion, Counts, Pair};
 use crate::train::targets;
-use crate::{checkpoint, fingerprint};
 
 pub(crate) mod alone;
+mod choose;
 mod kept;
 pub(crate) mod lines;
 mod states;
 pub(crate) mod stream;
+pub(crate) mod units;
 
 /// The windows of the data to run.
 ///
@@ -86,6 +90,9 @@ pub struct InferOptions {
     pub cut: Windowing,
     /// Whether the outputs are kept.
     pub keep_outputs: bool,
+    /// Whether outputs are brought to the units of the data, if the training standardised the inputs that they are
+    /// compared with.
+    pub unscale: bool,
     /// The classes to compare in the [confusion matrix](InferReport::confusion). [`Classes::Usual`] is an error if
     /// there is not exactly one such pair.
     pub classes: Classes,
@@ -113,6 +120,7 @@ impl Default for InferOptions {
             allow_nan: false,
             cut: Windowing::default(),
             keep_outputs: false,
+            unscale: false,
             classes: Classes::Nothing,
             fresh: false,
             engine: Engine::default(),
@@ -137,6 +145,14 @@ impl InferOptions {
             || Ok(Checkpoint::of_states(IndexMap::new())),
             |params| self.engine.time(Phase::Checkpoint, || params.checkpoint()),
         )
+    }
+
+    /// The units of outputs, if they are brought to those of the data.
+    fn units(&self, program: &Program, preparation: &Preparation) -> Result<Units, Error> {
+        match self.unscale {
+            true => Units::of(program, preparation).map_err(|d| program.error(d)),
+            false => Ok(Units::default()),
+        }
     }
 
     /// Fails if a program has parameters but none are given.
@@ -233,6 +249,7 @@ pub fn infer(source: &Source, data: &dyn Dataset, options: &InferOptions) -> Res
     let (data, mut notes): (&dyn Dataset, _) = (&arranged, arranged.notes());
     let mut family = family(source, options, position)?;
     let size = family.size(batch(source, options, position)?, data.most_windows());
+    let units = options.units(family.program(size)?, &preparation)?;
     let left_out = leave_out(&mut family, size, data)?;
     let program = family.program(size)?.clone();
     options.check_parameters(&program)?;
@@ -248,7 +265,10 @@ pub fn infer(source: &Source, data: &dyn Dataset, options: &InferOptions) -> Res
         .map_err(|d| without_label(program.error(d), source, &program, data))?;
     family.refuse_undeclared(size, &windows)?;
     windows.prepare(&preparation);
-    notes.extend(targets::targets(&program, &preparation));
+    notes.extend(match options.unscale {
+        true => units.notes(),
+        false => targets::targets(&program, &preparation),
+    });
     let sources = Arc::clone(program.sources());
     let mut warnings = program.warnings().clone();
     warnings.extend(left_out);
@@ -270,13 +290,17 @@ pub fn infer(source: &Source, data: &dyn Dataset, options: &InferOptions) -> Res
         kept.as_mut().map_or(Ok(()), |kept| kept.add(outputs, set))
     })?;
     let names = value_names(&program, &preparation, &windows);
-    let outputs = kept.map(|kept| kept.columns(&windows, &names));
+    let outputs = kept.map(|kept| {
+        let mut columns = kept.columns(&windows, &names);
+        columns.columns.iter_mut().for_each(|(name, column)| units.column(name, column));
+        columns
+    });
     let confusion = counted.map(Counts::end);
     Ok(InferReport {
         split: chosen,
         windows: ran,
         notes,
-        metrics,
+        metrics: units.metrics(metrics),
         others,
         outputs,
         names: ports(&program, &names),
@@ -415,69 +439,6 @@ fn batch(
         (None, Some(p)) => Ok(p.setup.batch.max(1)),
         (asked, _) => batch_size(source, &options.node, asked),
     }
-}
-
-/// The windows to run.
-fn choose(
-    data: &dyn Dataset,
-    split_asked: Split,
-    (count, is_cut_as_trained): (usize, bool),
-    checkpoint: &Checkpoint,
-    warnings: &mut Diagnostics,
-) -> Result<(Split, Vec<usize>), Error> {
-    let Some(position) =
-        checkpoint.position.as_ref().filter(|p| p.setup.test > 0 || split_asked != Split::Auto)
-    else {
-        return match split_asked {
-            Split::Auto | Split::All => Ok((Split::All, (0..count).collect())),
-            Split::Test | Split::Train | Split::Validation => {
-                let what = match checkpoint.origin() {
-                    "" => "no checkpoint says how data was split".to_owned(),
-                    origin => format!("{origin} does not say how data was split"),
-                };
-                Err(Diagnostic::error(codes::NO_TEST_SPLIT, what)
-                    .help("run over all windows (`--split all`)")
-                    .into())
-            }
-        };
-    };
-    let same = is_cut_as_trained
-        && position.setup.windows == count
-        && position.origin.data == fingerprint::data(data, position.origin.columns.iter().map(|c| &**c))?;
-    let asked = if split_asked == Split::Auto && !same { Split::All } else { split_asked };
-    if asked == Split::All {
-        return Ok((Split::All, (0..count).collect()));
-    }
-    if !is_cut_as_trained {
-        let what =
-            "the windows are cut in another way than in the training, so its split does not apply here";
-        return Err(Diagnostic::error(codes::NO_TEST_SPLIT, what)
-            .help("leave the options out that say what a window is, or run over all windows (`--split all`)")
-            .into());
-    }
-    if position.setup.windows != count {
-        let what = "the data is not what the checkpoint was trained on, so its split does not apply here";
-        return Err(Diagnostic::error(codes::NO_TEST_SPLIT, what)
-            .note(format!("expected {} windows, found {count}", position.setup.windows))
-            .help("run over all windows (`--split all`)")
-            .into());
-    }
-    if !same {
-        let what = "the data is not the one that the checkpoint was made with";
-        warnings.push(Diagnostic::warning(codes::DATA_CHANGED, what));
-    }
-    let parts = position.setup.parts();
-    Ok(match asked {
-        Split::Train => (Split::Train, parts.train),
-        Split::Validation if parts.validation.is_empty() => {
-            let what = format!("the training of {} kept no windows for validation", checkpoint.origin());
-            return Err(Diagnostic::error(codes::NO_TEST_SPLIT, what)
-                .help("use other windows (`--split test`, `train` or `all`)")
-                .into());
-        }
-        Split::Validation => (Split::Validation, parts.validation),
-        Split::Auto | Split::Test | Split::All => (Split::Test, parts.test),
-    })
 }
 
 /// The source of the states for inference.

@@ -14,6 +14,7 @@ use rml_data::Dataset;
 use rml_driver::Source;
 
 mod best;
+mod carried;
 pub(crate) mod compare;
 pub(crate) mod confusion;
 mod course;
@@ -23,6 +24,7 @@ pub(crate) mod episodes;
 mod evaluation;
 mod free;
 mod keeper;
+mod kept;
 pub(crate) mod log;
 pub(crate) mod observer;
 pub(crate) mod options;
@@ -46,9 +48,9 @@ mod test;
 pub(crate) mod until;
 pub(crate) mod updates;
 
-/// Trains a node of a source on data, epoch after epoch. All epochs are one trace: states continue from window to
-/// window and from epoch to epoch. The same program, data and seed give the same bits; so does an interrupted run that
-/// is resumed.
+/// Trains a node of a source on data, epoch after epoch. States continue from window to window, and those that do not
+/// depend on the data from epoch to epoch; [`TrainOptions::keep_states`] says more. The same program, data and seed
+/// give the same bits; so does an interrupted run that is resumed.
 ///
 /// With [`TrainOptions::length`], the node has no inputs and makes its own data. Then `data` is not used, and there are
 /// reports instead of epochs.

@@ -9,9 +9,9 @@ use rml_ir::Type;
 
 use crate::expr::Expr;
 use crate::mapping::{Entry, FROM, Layout, SEPARATOR, Use, Written};
-use crate::node::{Name, Node, bad, listed};
 use crate::pattern::{Captures, filled, matched};
 use crate::tensors::Stored;
+use rml_data::tree::{Node, TreeName as Name, bad, listed};
 
 /// A parameter of a program that mappings can match.
 #[derive(Clone, Debug)]

@@ -11,9 +11,9 @@ use crate::cells::{Terms, Wholes, terms};
 use crate::element::{Refused, Written, add, scatter};
 use crate::expand::{Expanded, Made};
 use crate::import::{about, forgotten, left_alone, present, typed_all};
-use crate::node::Name;
 use crate::shapes::{Extent, Typed, typed};
 use crate::tensors::{FileTensor, Stored, TensorFile, rounded};
+use rml_data::tree::TreeName as Name;
 
 /// The tensors made from the parameters. `like` is a file for shapes, types of elements, and tensors that are no
 /// parameters; `stored` is the type of numbers, by default that of `like`, or else that of the parameters.

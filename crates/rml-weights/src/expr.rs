@@ -3,9 +3,9 @@
 
 use rml_base::{Diagnostic, Span};
 
-use crate::node::{Item, Name, Node, Table, bad, listed};
 use crate::rearrange::{Rearrange, Sizes};
 use crate::tensors::TensorFile;
+use rml_data::tree::{Node, Table, TreeName as Name, TreeValue as Item, bad, listed};
 
 /// The definition of a parameter, or of a part of it.
 #[derive(Clone, Debug)]

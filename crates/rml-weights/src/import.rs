@@ -10,10 +10,10 @@ use rml_ir::{DType, Data, Precision, Shape, Value};
 use crate::cells::{Cell, Terms, Wholes, terms};
 use crate::element::gather;
 use crate::expand::{Expanded, Made};
-use crate::node::listed;
 use crate::pattern::glob;
 use crate::shapes::{Typed, typed};
 use crate::tensors::{FileTensor, Stored, TensorFile, rounded};
+use rml_data::tree::listed;
 
 /// The parameters made from a file of tensors, and how many numbers were rounded.
 pub(crate) fn import(

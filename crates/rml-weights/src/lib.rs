@@ -16,7 +16,6 @@ mod import;
 mod layouts;
 mod list;
 mod mapping;
-mod node;
 mod pattern;
 mod rearrange;
 mod shapes;

@@ -4,7 +4,7 @@
 
 use rml_base::{Diagnostic, Diagnostics, FileId};
 
-use crate::node::{self, Name, Node, Table};
+use rml_data::tree::{self, Node, Table, TreeName as Name};
 
 /// A parsed mapping.
 #[derive(Clone, Debug, Default)]
@@ -65,7 +65,7 @@ pub(crate) const SEPARATOR: &str = "separator";
 
 /// Parses a text; messages refer to it as `file`.
 pub(crate) fn parse(text: &str, file: FileId) -> Result<Written, Diagnostics> {
-    let root = node::parse(text, file)?;
+    let root = tree::parse(text, file)?;
     let mut mapping = Written::default();
     let mut findings = Diagnostics::new();
     if let Err(d) = fill(&mut mapping, &root, &mut findings) {
@@ -124,11 +124,11 @@ fn read_use(item: &Node) -> Result<Use, Diagnostic> {
 /// The value of an option as a text.
 fn option(key: &Name, value: &Node) -> Result<Name, Diagnostic> {
     let what = format!("option `{}`", key.text);
-    if let node::Item::Text(text) = &value.data {
+    if let tree::TreeValue::Text(text) = &value.data {
         return Ok(Name { text: text.clone(), span: value.span });
     }
     let size = value.size(&what).map_err(|_| {
-        node::bad(value.span, format!("{what} must be a text or a whole number"), "it is neither")
+        tree::bad(value.span, format!("{what} must be a text or a whole number"), "it is neither")
     })?;
     Ok(Name { text: size.to_string(), span: value.span })
 }

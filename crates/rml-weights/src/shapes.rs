@@ -7,8 +7,8 @@ use rml_base::{Diagnostic, Span};
 use rml_ir::Shape;
 
 use crate::expr::{Cut, Expr, PartSizes, Source, Step};
-use crate::node::Name;
 use crate::rearrange::{Concrete, Unfit};
+use rml_data::tree::TreeName as Name;
 
 /// The shapes of the tensors of a file, by name; `None` without a file.
 pub(crate) type Known<'k> = Option<&'k IndexMap<String, Shape>>;

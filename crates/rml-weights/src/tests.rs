@@ -10,8 +10,8 @@ use crate::expand::{Expanded, Made, WantedParameter};
 use crate::export::export;
 use crate::expr::{Cut, Expr, PartSizes, Source, Step};
 use crate::import::import;
-use crate::node::Name;
 use crate::rearrange::{Rearrange, Sizes};
+use rml_data::tree::TreeName as Name;
 
 /// A small generator of random numbers (xorshift64*).
 struct Random(u64);

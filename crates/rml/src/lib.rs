@@ -34,8 +34,9 @@ pub use rml_base::{
     suggest, table, visible, visible_json, visible_name, visible_words,
 };
 pub use rml_data::{
-    Arranged, Column, ColumnMapping, Columns, Dataset, Dialect, Elements, Feed, Fill, Format, OnDisk,
-    Preparation, Recipe, Rest, Selection, Unusable, Windowing, data_files, tensor,
+    Arranged, ArrowAnswers, ArrowCell, ArrowField, ArrowRow, ArrowRows, ArrowType, Column, ColumnMapping,
+    Columns, Dataset, Dialect, Elements, Feed, Fill, Format, OnDisk, Preparation, Recipe, Rest, Selection,
+    Unusable, Windowing, data_files, tensor,
 };
 pub use rml_driver::{
     Adjoint, Analysis, CheckReport, Index, Inspection, Inspector, LIBRARY, Meaning, NamePlace, NodePlace,

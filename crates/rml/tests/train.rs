@@ -341,8 +341,14 @@ fn a_state_of_the_batch_needs_batches_of_one_size() {
     assert_eq!(e.code().unwrap().name, "batch-state");
     assert!(e.to_string().contains("in window 0 of the data"), "{e}");
     let divides = TrainOptions { batch: Some(5), epochs: 2, ..options };
-    let report = rml::train(&source(CARRIED), &columns, &divides, &mut ()).unwrap();
-    assert_eq!(report.epochs[1].train["total"], 10.0, "the state continues from epoch to epoch");
+    for (keep_states, total) in [(false, 5.0), (true, 10.0)] {
+        let divides = TrainOptions { keep_states, ..divides.clone() };
+        let report = rml::train(&source(CARRIED), &columns, &divides, &mut ()).unwrap();
+        assert_eq!(
+            report.epochs[1].train["total"], total,
+            "the state continues from epoch to epoch if it is kept"
+        );
+    }
 }
 
 #[test]

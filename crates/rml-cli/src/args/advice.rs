@@ -139,6 +139,13 @@ const FLAGS: &[(&[&str], &[&str], &str)] = &[
         &["train"],
         "the data says how many cycles a window has: an array [windows, cycles, ..]",
     ),
+    (&["delimiter", "delim"], &[], "the character between cells is given with `--separator ';'`"),
+    (
+        &["skip", "skiprows", "skip-rows"],
+        &[],
+        "lines above the names that begin alike are comments: `--comment '#'`; others are left out by `tail -n +4 FILE`, whose output `-` reads as data",
+    ),
+    (&["encoding"], &[], "tables are UTF-8: `iconv -f latin1 -t utf-8 FILE > OTHER` converts one"),
     (
         &["input-file", "file", "program", "f"],
         &[],

@@ -1,5 +1,7 @@
 //! Flags that say how to read data files.
 
+use std::path::PathBuf;
+
 use clap::{Args, ValueEnum};
 use rml::{ColumnMapping, Dialect, Recipe, Rest, Windowing};
 
@@ -9,6 +11,10 @@ use crate::values;
 /// The dialect of text tables, and the columns of each input.
 #[derive(Args, Debug)]
 pub(crate) struct Table {
+    /// Read settings about data from this file: TOML whose keys are the names of flags, such as columns, separator,
+    /// fill, standardise and window. Flags have priority
+    #[arg(long, value_name = "FILE.toml", help_heading = "Data files")]
+    pub(crate) mapping: Option<PathBuf>,
     /// Which columns feed an input: 'y=label', 'x=open,high,low' for a vector, 'x=p0..p63' from one column to another
     /// one, both included. By default the columns of its name. May be given several times
     #[arg(long, value_name = "INPUT=COLUMNS", help_heading = "Data files")]
@@ -19,13 +25,13 @@ pub(crate) struct Table {
     pub(crate) data_format: Option<DataFormat>,
     /// In tables of text: the character between cells, such as ';' or tab, or ' ' for any number of blanks. By default
     /// detected in each file
-    #[arg(long, value_name = "CHAR|tab", value_parser = values::separator, help_heading = "Data files")]
+    #[arg(long, value_name = "CHAR|tab", alias = "sep", value_parser = Dialect::parse_separator, help_heading = "Data files")]
     pub(crate) separator: Option<char>,
     /// In tables of text: the decimal mark. By default detected in each file
-    #[arg(long, value_name = ".|,", value_parser = values::decimal, help_heading = "Data files")]
+    #[arg(long, value_name = ".|,", value_parser = Dialect::parse_decimal, help_heading = "Data files")]
     pub(crate) decimal: Option<char>,
     /// In tables of text: the character between groups of three digits. By default detected in each file
-    #[arg(long, value_name = "CHAR", value_parser = values::thousands, help_heading = "Data files")]
+    #[arg(long, value_name = "CHAR", value_parser = Dialect::parse_thousands, help_heading = "Data files")]
     pub(crate) thousands: Option<char>,
     /// In tables of text: a cell that means a missing value, beside the empty cell, NA, N/A, null, None, ?, - and
     /// others. A number means all cells of its value. May be given several times; with '', NA and others have values
@@ -38,12 +44,12 @@ pub(crate) struct Table {
     #[arg(long, help_heading = "Data files")]
     pub(crate) header: bool,
     /// In tables of text: the beginning of comment lines. By default detected in each file
-    #[arg(long, value_name = "TEXT", value_parser = values::comment, help_heading = "Data files")]
+    #[arg(long, value_name = "TEXT", value_parser = Dialect::parse_comment, help_heading = "Data files")]
     pub(crate) comment: Option<String>,
 }
 
 impl Table {
-    /// The part of the recipe that concerns reading.
+    /// The recipe of the mapping file, with the flags that concern reading.
     pub(crate) fn recipe(&self) -> Result<Recipe, Stop> {
         let dialect = Dialect {
             separator: self.separator,
@@ -53,8 +59,13 @@ impl Table {
             header: if self.no_header { Some(false) } else { self.header.then_some(true) },
             comment: self.comment.clone(),
         };
-        dialect.check()?;
-        Ok(Recipe { columns: ColumnMapping::parse(&self.columns)?, dialect, ..Recipe::default() })
+        let flags = Recipe { columns: ColumnMapping::parse(&self.columns)?, dialect, ..Recipe::default() };
+        let recipe = match &self.mapping {
+            Some(file) => flags.or(Recipe::read(file)?),
+            None => flags,
+        };
+        recipe.dialect.check()?;
+        Ok(recipe)
     }
 
     /// The format of all files, if the flag is given.
@@ -65,13 +76,15 @@ impl Table {
             DataFormat::Jsonl => rml::Format::JsonLines,
             DataFormat::Npz => rml::Format::Npz,
             DataFormat::Npy => rml::Format::Npy,
+            DataFormat::Arrow => rml::Format::Arrow,
             DataFormat::Parquet => rml::Format::Parquet,
         })
     }
 
     /// The flags, each with whether it is given, for `refuse_unused`.
-    pub(crate) fn given(&self) -> [(&'static str, bool); 9] {
+    pub(crate) fn given(&self) -> [(&'static str, bool); 10] {
         [
+            ("mapping", self.mapping.is_some()),
             ("columns", !self.columns.is_empty()),
             ("data-format", self.data_format.is_some()),
             ("separator", self.separator.is_some()),
@@ -98,6 +111,8 @@ pub(crate) enum DataFormat {
     Npz,
     /// One NumPy array
     Npy,
+    /// Arrow, Feather
+    Arrow,
     /// Parquet
     Parquet,
 }
@@ -196,8 +211,9 @@ impl Preparing {
             classes: Recipe::parse_classes(&self.classes)?,
             fills: Recipe::parse_fills(&self.fill)?,
             standardised: self.standardise.clone(),
-            ..reading
-        })
+            ..Recipe::default()
+        }
+        .or(reading))
     }
 
     /// The flags, each with whether it is given, for `refuse_unused`.

@@ -93,6 +93,10 @@ pub(crate) struct Train {
     /// from one to the next
     #[arg(long, conflicts_with_all = ["no_shuffle", "own"])]
     pub(crate) shuffle: bool,
+    /// Let states that continue from window to window also continue from epoch to epoch. By default, those computed
+    /// from the data restart in each epoch
+    #[arg(long, alias = "keep-state", conflicts_with = "own")]
+    pub(crate) keep_states: bool,
     /// Write a checkpoint to this file at the end, on interruption and after epochs or reports
     #[arg(long, value_name = "FILE")]
     pub(crate) save: Option<PathBuf>,
@@ -181,7 +185,7 @@ impl Train {
     /// The recipe that turns columns into inputs.
     pub(crate) fn recipe(&self) -> Result<rml::Recipe, crate::output::Stop> {
         let recipe = self.preparing.recipe(self.table.recipe()?)?;
-        Ok(rml::Recipe { cut: self.cutting.cut(), ..recipe })
+        Ok(rml::Recipe { cut: self.cutting.cut(), ..rml::Recipe::default() }.or(recipe))
     }
 
     /// The flags about data, each with whether it is given, for `refuse_unused`.
@@ -270,6 +274,10 @@ pub(crate) struct Infer {
     /// Write the outputs to this file: .csv, .json or .npz
     #[arg(long, value_name = "FILE", conflicts_with = "stream")]
     pub(crate) out: Option<PathBuf>,
+    /// Give outputs and metrics in the units of the data, if they are on the scale of an input that the training
+    /// standardised
+    #[arg(long, requires = "params")]
+    pub(crate) unscale: bool,
     /// Print how often each class is taken for another, of an integer input or output and of an output with classes or
     /// scores for them, e.g. y:logits; by default of the only such input and scores
     #[arg(long, value_name = "LABEL:OUTPUT", num_args = 0..=1, default_missing_value = "", value_parser = values::classes_or_usual, conflicts_with = "stream")]

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use rml::{
     Checkpoint, Columns, Dataset, InferOptions, InferReport, Length, Phase, Precision, Recipe, Source, Split,
-    Stream,
+    Stream, Windowing,
 };
 
 use super::Reading;
@@ -51,8 +51,9 @@ fn infer_measured(
             Some(SplitArg::All) => Split::All,
         },
         allow_nan: args.allow_nan,
-        cut: args.cutting.cut(),
+        cut: Windowing::default(),
         keep_outputs: args.out.is_some(),
+        unscale: args.unscale,
         classes: args.confusion.clone().unwrap_or_default(),
         fresh: args.fresh,
         engine: measuring.engine(super::engine(&args.computing)?),
@@ -70,7 +71,10 @@ fn infer_measured(
     let checkpoint = |params: &PathBuf| measuring.time(Phase::Checkpoint, || Checkpoint::read(params));
     let checkpoint = args.params.as_ref().map(checkpoint).transpose()?;
     let recorded = checkpoint.as_ref().map(Checkpoint::preparation).unwrap_or_default();
-    let recipe = Recipe { cut: args.cutting.cut(), ..args.table.recipe()? }.or_read_as(recorded.recipe());
+    let asked = Recipe { cut: args.cutting.cut(), ..Recipe::default() }.or(args.table.recipe()?);
+    asked.check_prepared_as(&recorded.asked)?;
+    let options = InferOptions { cut: asked.cut.clone(), ..options };
+    let recipe = asked.or_read_as(recorded.recipe());
     let how = Reading { on_disk: args.on_disk, format: args.table.format(), recipe: &recipe };
     let of = (source, Some(&*args.node));
     let data = measuring.time(Phase::Data, || super::dataset(&args.data, &how, of, output))?;
@@ -86,7 +90,12 @@ fn without_data(
     output: &mut Output,
 ) -> Result<(), Stop> {
     let given = args.table.given().into_iter().chain(args.cutting.given());
-    let others = [("split", args.split.is_some()), ("strict", args.strict), ("allow-nan", args.allow_nan)];
+    let others = [
+        ("split", args.split.is_some()),
+        ("strict", args.strict),
+        ("allow-nan", args.allow_nan),
+        ("unscale", args.unscale),
+    ];
     let given: Vec<_> = given.chain(others).collect();
     super::refuse_unused("they are about data", &given)?;
     let number = |n: Option<usize>| n.and_then(|n| u64::try_from(n).ok());

@@ -1,8 +1,12 @@
-//! `rml infer --stream`: JSON lines in, JSON lines out.
+//! `rml infer --stream`: JSON lines in, JSON lines out, or Arrow in, Arrow out.
 
+use std::collections::VecDeque;
 use std::io::{self, BufRead, Read as _};
+use std::sync::Arc;
 
-use rml::{Diagnostic, End, Error, Stream, codes};
+use rml::{
+    ArrowAnswers, ArrowRow, ArrowRows, Diagnostic, Diagnostics, End, Error, Preparation, Stream, codes,
+};
 
 use crate::output::{Output, Stop, unreadable};
 use crate::progress::continued;
@@ -10,40 +14,73 @@ use crate::progress::continued;
 /// The most bytes of a line; a longer line is refused.
 const MAX_LINE: u64 = 64 << 20;
 
-/// Answers each line of standard input as soon as its answer is known. A refused line is answered with an error; with
-/// `strict`, the first refused line ends the stream.
-pub(super) fn stream(mut stream: Stream, strict: bool, output: &mut Output) -> Result<(), Stop> {
+/// Answers each line of standard input, or each row of Arrow, as soon as its answer is known. A refused line is
+/// answered with an error; with `strict`, the first refused line ends the stream.
+pub(super) fn stream(stream: Stream, strict: bool, output: &mut Output) -> Result<(), Stop> {
+    let mut stream = if strict { stream.strict() } else { stream };
     output.report(stream.warnings(), stream.sources());
     if !output.json() {
         output.note(&continued(&stream.continued()));
     }
-    let mut lines = Lines::new(io::stdin().lock());
+    let mut records = Records::new(io::stdin().lock(), stream.preparation())?;
+    if let Some(columns) = records.columns() {
+        output.bytes(&stream.begin(columns.iter().map(String::as_str))?)?;
+    }
     let mut refused = 0_u64;
     loop {
-        let answers = match lines.next() {
+        let answers = match records.next() {
             Ok(None) => break,
-            Ok(Some(line)) => line.map_err(Error::from).and_then(|line| stream.line(line)),
+            Ok(Some(record)) => record.map_err(Error::from).and_then(|record| match &record {
+                Record::Line(line) => Ok(Answers::Lines(stream.line(line)?)),
+                Record::Row(row) => Ok(Answers::Bytes(stream.row(row)?)),
+            }),
             Err(unreadable) => return broken_off(stream, unreadable.into(), output),
         };
+        if let Some(warning) = stream.ignored() {
+            output.report(&at_line(warning, records.number()).into(), stream.sources());
+        }
         match answers {
-            Ok(answers) => print(&answers, output)?,
+            Ok(answers) => answers.print(output)?,
             Err(error) if strict || stream.is_stuck() => {
-                return broken_off(stream, within(error, lines.number), output);
+                return broken_off(stream, within(error, records.number()), output);
             }
             Err(error) => {
                 refused += 1;
-                print(&[refusal(&error, lines.number)], output)?;
+                let number = records.number();
+                let bytes = |why: &str| stream.refusal(number, why);
+                refusal(&error, number, records.is_arrow().then_some(&bytes)).print(output)?;
             }
         }
     }
     let sources = stream.sources().clone();
     let ending = stream.finish(End::Closed);
-    print(&ending.lines, output)?;
+    Answers::Lines(ending.lines).print(output)?;
+    Answers::Bytes(ending.bytes).print(output)?;
+    if records.is_arrow() {
+        output.bytes(&ArrowAnswers::end())?;
+    }
     output.report(&ending.warnings, &sources);
     if let Some(error) = ending.error {
         return Err(error.into());
     }
     ended(refused, output)
+}
+
+/// Answers as lines of JSON, or as bytes of Arrow.
+pub(super) enum Answers {
+    Lines(Vec<String>),
+    Bytes(Vec<u8>),
+}
+
+impl Answers {
+    pub(super) fn print(&self, output: &mut Output) -> Result<(), Stop> {
+        match self {
+            Self::Lines(lines) if lines.is_empty() => Ok(()),
+            Self::Lines(lines) => output.print_json(&lines.join("\n")),
+            Self::Bytes(bytes) if bytes.is_empty() => Ok(()),
+            Self::Bytes(bytes) => output.bytes(bytes),
+        }
+    }
 }
 
 /// Ends a stream, of which this many lines were refused.
@@ -60,29 +97,108 @@ pub(super) fn ended(refused: u64, output: &mut Output) -> Result<(), Stop> {
 
 /// Ends a stream after an error: prints what is known about the cycles without an answer, and then reports the error.
 fn broken_off(stream: Stream, error: Error, output: &mut Output) -> Result<(), Stop> {
-    print(&stream.finish(End::Open).lines, output)?;
+    let ending = stream.finish(End::Open);
+    Answers::Lines(ending.lines).print(output)?;
+    Answers::Bytes(ending.bytes).print(output)?;
     Err(error.into())
 }
 
-/// The answer to a refused line: `{"line": 3, "error": {"code": ..}}`.
-pub(super) fn refusal(error: &Error, line: u64) -> String {
+/// Writes the error of a refused row of Arrow.
+pub(super) type Refuses<'w> = &'w dyn Fn(&str) -> Vec<u8>;
+
+/// The answer to a refused line, `{"line": 3, "error": {"code": ..}}`, or to a refused row of Arrow, which `bytes`
+/// writes.
+pub(super) fn refusal(error: &Error, line: u64, bytes: Option<Refuses<'_>>) -> Answers {
     let findings = error.diagnostics();
     let first = findings.iter().find(|d| d.is_error()).or(findings.iter().next());
     let error = first.map_or(serde_json::Value::Null, |d| rml_render::json_object(d, error.sources()));
-    format!("{{\"line\": {line}, \"error\": {error}}}")
+    match bytes {
+        Some(bytes) => Answers::Bytes(bytes(&error.to_string())),
+        None => Answers::Lines(vec![format!("{{\"line\": {line}, \"error\": {error}}}")]),
+    }
 }
 
 /// The error, with the number of the line that caused it.
 pub(super) fn within(error: Error, line: u64) -> Error {
-    let (sources, mut findings) = error.into_parts();
-    for d in &mut findings.0 {
-        d.message = format!("line {line} of standard input: {}", d.message);
-    }
-    Error::new(findings, sources)
+    let (sources, findings) = error.into_parts();
+    let findings = findings.into_iter().map(|d| at_line(d, line)).collect();
+    Error::new(Diagnostics(findings), sources)
 }
 
-pub(super) fn print(lines: &[String], output: &mut Output) -> Result<(), Stop> {
-    if lines.is_empty() { Ok(()) } else { output.print_json(&lines.join("\n")) }
+/// A finding, with the number of the line that it is about.
+pub(super) fn at_line(d: Diagnostic, line: u64) -> Diagnostic {
+    Diagnostic { message: format!("line {line} of standard input: {}", d.message), ..d }
+}
+
+/// What a stream reads: a line of JSON, or a row of Arrow.
+pub(super) enum Record {
+    Line(String),
+    Row(ArrowRow),
+}
+
+/// The records of an input. Its first bytes determine their kind.
+pub(super) enum Records<R> {
+    Lines(Lines<R>),
+    Rows(Rows<R>),
+}
+
+/// Rows of Arrow, batch by batch.
+pub(super) struct Rows<R> {
+    rows: ArrowRows<R>,
+    batch: VecDeque<ArrowRow>,
+    preparation: Arc<Preparation>,
+    number: u64,
+}
+
+impl<R: BufRead> Records<R> {
+    pub(super) fn new(mut input: R, preparation: Arc<Preparation>) -> Result<Self, Diagnostic> {
+        let begin = input.fill_buf().map_err(|e| unreadable("standard input", &e))?;
+        if !ArrowRows::<R>::is_begun_by(begin) {
+            return Ok(Self::Lines(Lines::new(input)));
+        }
+        let rows = ArrowRows::new(input)?;
+        Ok(Self::Rows(Rows { rows, batch: VecDeque::new(), preparation, number: 0 }))
+    }
+
+    /// The columns of Arrow.
+    pub(super) fn columns(&self) -> Option<Vec<String>> {
+        match self {
+            Self::Lines(_) => None,
+            Self::Rows(rows) => Some(rows.rows.names().map(str::to_owned).collect()),
+        }
+    }
+
+    pub(super) fn is_arrow(&self) -> bool {
+        matches!(self, Self::Rows(_))
+    }
+
+    /// The number of the last record, from 1.
+    pub(super) fn number(&self) -> u64 {
+        match self {
+            Self::Lines(lines) => lines.number,
+            Self::Rows(rows) => rows.number,
+        }
+    }
+
+    /// Reads the next record; `None` at the end. The inner error is about only this record, the outer one about the
+    /// whole input.
+    pub(super) fn next(&mut self) -> Result<Option<Result<Record, Diagnostic>>, Diagnostic> {
+        match self {
+            Self::Lines(lines) => {
+                Ok(lines.next()?.map(|line| line.map(|line| Record::Line(line.to_owned()))))
+            }
+            Self::Rows(rows) => loop {
+                if let Some(row) = rows.batch.pop_front() {
+                    rows.number += 1;
+                    return Ok(Some(Ok(Record::Row(row))));
+                }
+                match rows.rows.next(&rows.preparation)? {
+                    None => return Ok(None),
+                    Some(batch) => rows.batch = batch.into(),
+                }
+            },
+        }
+    }
 }
 
 /// The lines of an input.

@@ -194,6 +194,7 @@ pub(super) fn options(args: &Train, signals: &Signals, engine: Engine) -> Result
         test: args.test,
         validate: None,
         shuffle: if args.no_shuffle { Some(false) } else { args.shuffle.then_some(true) },
+        keep_states: args.keep_states,
         precision: super::precision(args.program.f64),
         allow_nan: args.allow_nan,
         recipe: args.recipe()?,

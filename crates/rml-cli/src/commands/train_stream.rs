@@ -1,15 +1,19 @@
 //! `rml train --stream`: JSON lines in, JSON lines out, and the node learns meanwhile.
 
 use std::io;
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::thread;
 use std::time::Duration;
 
-use rml::{Diagnostic, Error, Length, Source, StreamEnd, TrainOptions, TrainReport, TrainStream};
+use rml::{
+    ArrowAnswers, Diagnostic, Error, Length, Preparation, Source, StreamEnd, TrainOptions, TrainReport,
+    TrainStream,
+};
 
 use super::profile::Measuring;
-use super::stream::{Lines, ended, print, refusal, within};
+use super::stream::{Answers, Record, Records, at_line, ended, refusal, within};
 use super::train::{best, check_metric, check_results, interruption, listen, missed, options, shows};
 use super::train_page::Paged;
 use crate::args::Train;
@@ -23,8 +27,14 @@ const PATIENCE: Duration = Duration::from_millis(50);
 /// The most lines that are read ahead.
 const AHEAD: usize = 16;
 
-/// An item from standard input: the number of a line and its text, or why it was refused.
-type Input = Result<(u64, Result<String, Diagnostic>), Diagnostic>;
+/// An item from standard input: the columns of Arrow at its beginning, or the number of a record and the record, or why
+/// it was refused.
+enum Item {
+    Columns(Vec<String>),
+    Record(u64, Result<Record, Diagnostic>),
+}
+
+type Input = Result<Item, Diagnostic>;
 
 /// Answers lines of standard input and learns from them, until the input ends, a signal comes, or the training has
 /// reached its length.
@@ -112,31 +122,44 @@ fn answer(
     display: &mut Display<'_>,
     output: &mut Output,
 ) -> Result<Answered, Stop> {
-    let mut stream = TrainStream::new(source, options, display)?;
-    let input = read()?;
-    let (mut interrupted, mut refused, mut error) = (false, 0, None);
+    let stream = TrainStream::new(source, options, display)?;
+    let mut stream = if args.strict { stream.strict() } else { stream };
+    let input = read(stream.preparation())?;
+    let (mut interrupted, mut refused, mut error, mut is_arrow) = (false, 0, None, false);
     let mut is_over = stream.keep(display)?;
     while !is_over {
         if signals.any.load(Ordering::SeqCst) {
             interrupted = true;
             break;
         }
-        let (number, line) = match input.recv_timeout(PATIENCE) {
+        let (number, record) = match input.recv_timeout(PATIENCE) {
             Err(RecvTimeoutError::Timeout) => continue,
             Err(RecvTimeoutError::Disconnected) => break,
             Ok(Err(unreadable)) => {
                 error = Some(unreadable.into());
                 break;
             }
-            Ok(Ok(line)) => line,
+            Ok(Ok(Item::Columns(columns))) => {
+                output.bytes(&stream.begin(columns.iter().map(String::as_str))?)?;
+                is_arrow = true;
+                continue;
+            }
+            Ok(Ok(Item::Record(number, record))) => (number, record),
         };
-        let answers = line.map_err(Error::from).and_then(|line| stream.line(&line));
+        let answers = record.map_err(Error::from).and_then(|record| match &record {
+            Record::Line(line) => Ok(Answers::Lines(stream.line(line)?)),
+            Record::Row(row) => Ok(Answers::Bytes(stream.row(row)?)),
+        });
+        if let Some(warning) = stream.ignored() {
+            output.report(&at_line(warning, number).into(), stream.sources());
+        }
         let printed = match answers {
-            Ok(answers) => print(&answers, output),
+            Ok(answers) => answers.print(output),
             Err(why) if args.strict || stream.is_stuck() => Err(within(why, number).into()),
             Err(why) => {
                 refused += 1;
-                print(&[refusal(&why, number)], output)
+                let bytes = |why: &str| stream.refusal(number, why);
+                refusal(&why, number, is_arrow.then_some(&bytes)).print(output)
             }
         };
         is_over = stream.keep(display)?;
@@ -146,23 +169,34 @@ fn answer(
             break;
         }
     }
+    if is_arrow && error.is_none() {
+        output.bytes(&ArrowAnswers::end())?;
+    }
     let end = stream.end(interrupted, display)?;
     Ok(Answered { end, interrupted, refused, error })
 }
 
-/// Reads standard input on another thread, so that a signal is noticed while no line comes.
-fn read() -> Result<Receiver<Input>, Diagnostic> {
+/// Reads standard input on another thread, so that a signal is noticed while nothing comes.
+fn read(preparation: Arc<Preparation>) -> Result<Receiver<Input>, Diagnostic> {
     let (sends, receives) = mpsc::sync_channel(AHEAD);
     let work = move || {
-        let mut lines = Lines::new(io::stdin().lock());
+        let mut records = match Records::new(io::stdin().lock(), preparation) {
+            Ok(records) => records,
+            Err(unreadable) => return drop(sends.send(Err(unreadable))),
+        };
+        if let Some(columns) = records.columns()
+            && sends.send(Ok(Item::Columns(columns))).is_err()
+        {
+            return;
+        }
         loop {
-            let line = match lines.next() {
+            let item = match records.next() {
                 Ok(None) => return,
-                Ok(Some(line)) => Ok(line.map(str::to_owned)),
+                Ok(Some(record)) => Ok(Item::Record(records.number(), record)),
                 Err(unreadable) => Err(unreadable),
             };
-            let is_last = line.is_err();
-            if sends.send(line.map(|line| (lines.number, line))).is_err() || is_last {
+            let is_last = item.is_err();
+            if sends.send(item).is_err() || is_last {
                 return;
             }
         }

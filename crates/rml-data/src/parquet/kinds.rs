@@ -5,7 +5,7 @@ use ::parquet::record::Field;
 use ::parquet::schema::types::Type;
 
 use crate::builder::Scalar;
-use crate::dates::Date;
+use crate::element::{Element, ElementKind, time};
 use crate::labels::Texts;
 use crate::malformed::{Malformed, Wrong};
 
@@ -24,14 +24,6 @@ pub(super) enum Kind {
     Nanoseconds,
 }
 
-/// An element of a cell.
-pub(super) enum Element<'f> {
-    Value(Scalar),
-    Text(&'f str),
-    Time(Date),
-    Null,
-}
-
 impl Kind {
     /// The kind of a column that accepts these texts.
     ///
@@ -47,20 +39,12 @@ impl Kind {
         }
         if !field.is_group() {
             let kind = Self::of_elements(field)?;
-            return match (kind, texts) {
-                (Self::Texts, Texts::Refused) => Err(Malformed::of_type("its elements are texts")
-                    .note("texts name the classes of an input that is declared as `int`, or are dates")
-                    .help("write numbers in place of the texts")),
-                (Self::Times | Self::Nanoseconds, Texts::Dates | Texts::Times) if depth == 0 => Ok(kind),
-                (Self::Times | Self::Nanoseconds, _) => {
-                    let name = field.name();
-                    let seconds = format!(
-                        "say what the input needs of them: `--columns 'x=seconds({name})'` or `--columns 'x=hour({name})'`"
-                    );
-                    Err(Malformed::of_type("its elements are times").help(seconds))
-                }
-                (Self::Values | Self::Texts, _) => Ok(kind),
+            let common = match kind {
+                Self::Values => ElementKind::Values,
+                Self::Texts => ElementKind::Texts,
+                Self::Times | Self::Nanoseconds => ElementKind::Times,
             };
+            return common.check(field.name(), texts, depth).map(|()| kind);
         }
         let structures =
             || Malformed::of_type("its elements are structures").help("give each part a column of its own");
@@ -141,13 +125,6 @@ impl Kind {
             _ => return Err("it is neither a truth value, a number, a text nor a time".into()),
         }))
     }
-}
-
-/// A time, from a number of parts of a second since the beginning of 1970.
-fn time(count: i64, per_second: i64) -> Element<'static> {
-    #[allow(clippy::cast_precision_loss, reason = "at most nine digits")]
-    let fraction = count.rem_euclid(per_second) as f64 / per_second as f64;
-    Element::Time((count.div_euclid(per_second), fraction))
 }
 
 #[cfg(test)]

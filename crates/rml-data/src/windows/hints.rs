@@ -102,6 +102,12 @@ impl Windows {
         self.inputs.iter().any(|bound| &*bound.info.name == name && matches!(bound.role, Role::End))
     }
 
+    /// Whether an input has no column, because it marks the ends of windows or epochs or the beginnings of series.
+    pub fn is_mark(&self, name: &str) -> bool {
+        let is_mark = |role: &Role| matches!(role, Role::Begin | Role::End | Role::EpochEnd);
+        self.inputs.iter().any(|bound| &*bound.info.name == name && is_mark(&bound.role))
+    }
+
     /// The root mean square of an input in the first windows; `None` if it is not a number.
     pub fn scale(&self, name: &str) -> Option<f64> {
         const WINDOWS: usize = 64;

@@ -34,7 +34,6 @@ use super::{WithGradients, show_norms};
 use crate::check::checked;
 use crate::flat::{self, ClassId, ClockClasses, Equation, Flat, Input, Rhs, State, Var, VarData};
 use crate::normal::Eq;
-use crate::op::Op;
 use crate::types::Type;
 
 mod sums;
@@ -111,7 +110,7 @@ pub fn cut(program: &WithGradients) -> Result<Cut, Diagnostics> {
         clock: cutter.clock(instance),
     });
     let (exchanged, clocks) = (exchanged.collect(), cutter.clocks.len());
-    let ticks = ticks(&gradients);
+    let ticks = gradients.ticks();
     let cut = Cut { gradients, update, exchanged, clocks, ticks };
     checked("cut", || verify(&program.flat, &cut));
     Ok(cut)
@@ -233,17 +232,6 @@ fn tie(flat: &mut Flat, pairs: &[(Var, Var)]) {
         let rhs = Rhs::If { cond: *cond, then: *value, other: *value };
         flat.equations.push(Equation { lhs, rhs, span });
     }
-}
-
-/// The keys of the states that count the draws of random streams (DRAW-3).
-fn ticks(flat: &Flat) -> IndexSet<Arc<str>> {
-    let tick = |equation: &Equation| match &equation.rhs {
-        Rhs::Apply { op: Op::RandomUniform { .. } | Op::RandomNormal { .. }, args } => args.get(1).copied(),
-        _ => None,
-    };
-    let ticks: IndexSet<Var> = flat.equations.iter().filter_map(tick).collect();
-    let is_tick = |state: &State| ticks.contains(&flat.equations[state.equation].lhs);
-    flat.states.iter().filter(|(_, state)| is_tick(state)).map(|(key, _)| Arc::clone(key)).collect()
 }
 
 /// Checks X1 to X5 of the parts of a program; one line for each violation.

@@ -84,6 +84,9 @@ pub struct Setup {
     /// Whether windows have different numbers of cycles.
     #[serde(default, skip_serializing_if = "is_false")]
     pub ragged: bool,
+    /// Whether states that carry values of the data from one window to the next restart at the start of each epoch.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub restarts: bool,
     /// The use of each window, if groups, or windows that share rows, were divided; otherwise the counts and the seed
     /// determine it.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -29,6 +29,7 @@ pub(crate) fn position() -> TrainingPosition {
         last_test: true,
         last_validation: false,
         ragged: false,
+        restarts: false,
         ranges: None,
     };
     let sums = vec![("loss".into(), 0.1_f64.to_bits(), 64)];

@@ -1,16 +1,20 @@
 //! The lines of a stream: JSON objects as rows of inputs, rows of outputs as JSON objects.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use indexmap::IndexMap;
 use rml_base::codes::run as codes;
 use rml_base::codes::sim::SYNC_ERROR;
 use rml_base::{Diagnostic, Error, suggest, visible_name};
-use rml_data::{Feed, JsonCell, Preparation, Wrong, cells, convert, text};
+use rml_data::{
+    ArrowAnswers, ArrowCell, ArrowField, ArrowType, Feed, JsonCell, Preparation, Wrong, cells, convert, text,
+};
 use rml_driver::{Program, ValueNames};
 use rml_engine::{CycleRow, Status};
-use rml_ir::{DType, InputInfo, Shape, Type, Value};
+use rml_ir::{DType, Data, InputInfo, OutputInfo, Shape, Type, Value};
 
+use super::units::Units;
 use crate::session::unknown_input;
 
 /// How values are written in lines.
@@ -25,6 +29,8 @@ pub(crate) struct Format {
     pub(crate) preparation: Arc<Preparation>,
     /// The names of the values of outputs.
     pub(crate) names: Arc<ValueNames>,
+    /// The units of outputs.
+    pub(crate) units: Arc<Units>,
 }
 
 impl Format {
@@ -64,10 +70,7 @@ impl Format {
             out.push_str(&serde_json::Value::from(&*info.name).to_string());
             out.push_str(": ");
             match status {
-                Status::Value(v) if self.single && self.stacked.iter().any(|s| **s == *info.name) => {
-                    text::json_value(&mut out, &without_first_dimension(v), names);
-                }
-                Status::Value(v) => text::json_value(&mut out, v, names),
+                Status::Value(v) => text::json_value(&mut out, &self.shown(&info.name, v), names),
                 Status::Absent => out.push_str("null"),
                 Status::Bottom | Status::Unknown | Status::Error => out.push_str("\"?\""),
             }
@@ -100,6 +103,58 @@ pub(crate) fn refuse_foreign(line: &Line, program: &Program) -> Result<(), Diagn
     let absent: Vec<String> = inputs().map(|input| format!("\"{input}\": null")).collect();
     Err(Diagnostic::error(codes::MISSING_INPUT, "the line names no input")
         .help(format!("a cycle in which all inputs are absent is written `{{{}}}`", absent.join(", "))))
+}
+
+/// The names of entries of a line that are not inputs.
+pub(crate) fn foreign<'l>(line: &'l Line, program: &Program) -> Vec<&'l str> {
+    let is_input = |name: &str| program.inputs().iter().any(|input| *input.name == *name);
+    line.keys().map(String::as_str).filter(|name| !is_input(name)).collect()
+}
+
+/// Entries of lines that are not inputs: they are ignored, with one warning for a stream, or refused.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Foreign {
+    /// Whether they are refused.
+    pub(crate) strict: bool,
+    is_told: bool,
+    found: Option<Diagnostic>,
+}
+
+impl Foreign {
+    /// For another stream.
+    pub(crate) fn anew(&self) -> Self {
+        Self { strict: self.strict, ..Self::default() }
+    }
+
+    /// Searches for such entries in a line.
+    ///
+    /// # Errors
+    /// The line has some, and they are refused.
+    pub(crate) fn look(&mut self, line: &Line, program: &Program) -> Result<(), Diagnostic> {
+        if self.is_told && !self.strict {
+            return Ok(());
+        }
+        let names = foreign(line, program);
+        let Some(first) = names.first() else { return Ok(()) };
+        refuse_foreign(line, program)?;
+        if self.strict {
+            return Err(unknown_input(program, &visible_name(first)));
+        }
+        let shown: Vec<String> = names.iter().map(|name| format!("`{}`", visible_name(name))).collect();
+        let (are, they) =
+            if names.len() == 1 { ("is no input", "it is") } else { ("are no inputs", "they are") };
+        let what = format!("{} {are} of node {}, so {they} ignored", shown.join(", "), program.node());
+        let d =
+            Diagnostic::warning(codes::UNKNOWN_INPUT, what).note("later lines are not examined for others");
+        self.found = Some(d.help("`--strict` refuses such lines"));
+        self.is_told = true;
+        Ok(())
+    }
+
+    /// The warning, if it has not been returned yet.
+    pub(crate) fn take(&mut self) -> Option<Diagnostic> {
+        self.found.take()
+    }
 }
 
 /// Adds the line to an error about it.
@@ -164,7 +219,72 @@ fn without_first_dimension(v: &Value) -> Value {
     }
 }
 
+/// The columns of the answers of a stream of Arrow beside its outputs: the cycle, and why a row was refused.
+const CYCLE: &str = "cycle";
+const ROW: &str = "row";
+const ERROR: &str = "error";
+
 impl Format {
+    /// The columns of answers in Arrow.
+    pub(crate) fn columns(&self, running: &Program) -> ArrowAnswers {
+        let number = |name: &str| ArrowField::of(name, &Type::scalar(DType::Int), running.precision());
+        let output = |info: &OutputInfo| {
+            let dims = info.ty.shape.dims();
+            let is_single = self.single && self.stacked.iter().any(|stacked| **stacked == *info.name);
+            let dims = if is_single { dims.get(1..).unwrap_or_default() } else { dims };
+            let field = ArrowField::of(&info.name, &Type::new(info.ty.dtype, dims), running.precision());
+            match self.names.of(&info.name) {
+                Some(_) => ArrowField { elements: ArrowType::Text, ..field },
+                None => field,
+            }
+        };
+        let outputs = running.outputs().iter().map(output);
+        let refused = [number(ROW), ArrowField::text(ERROR)];
+        ArrowAnswers::new(std::iter::once(number(CYCLE)).chain(outputs).chain(refused).collect())
+    }
+
+    /// A row of outputs in these columns. An undetermined value is absent.
+    pub(crate) fn cells(&self, running: &Program, row: &CycleRow) -> Vec<ArrowCell> {
+        let cycle = Value::Int(i64::try_from(row.cycle).unwrap_or(i64::MAX));
+        let mut cells = vec![ArrowCell::Value(cycle)];
+        for (info, status) in running.outputs().iter().zip(&row.values) {
+            let Status::Value(v) = status else {
+                cells.push(ArrowCell::Absent);
+                continue;
+            };
+            let value = self.shown(&info.name, v).into_owned();
+            cells.push(match (self.names.of(&info.name), value.to_data()) {
+                (Some(names), Data::Int(v)) => {
+                    let name = |i: &i64| {
+                        let name = usize::try_from(*i).ok().and_then(|at| names.get(at));
+                        name.map_or_else(|| i.to_string(), ToString::to_string)
+                    };
+                    ArrowCell::Texts(v.iter().map(name).collect())
+                }
+                (_, _) => ArrowCell::Value(value),
+            });
+        }
+        cells.extend([ArrowCell::Absent, ArrowCell::Absent]);
+        cells
+    }
+
+    /// The answer to a refused row.
+    pub(crate) fn refusal(running: &Program, row: u64, why: &str) -> Vec<ArrowCell> {
+        let outputs = running.outputs().iter().map(|_| ArrowCell::Absent);
+        let row = ArrowCell::Value(Value::Int(i64::try_from(row).unwrap_or(i64::MAX)));
+        let refused = [row, ArrowCell::Texts(vec![why.to_owned()])];
+        std::iter::once(ArrowCell::Absent).chain(outputs).chain(refused).collect()
+    }
+
+    /// The value of an output as it is written.
+    fn shown<'v>(&self, output: &str, value: &'v Value) -> Cow<'v, Value> {
+        let value = self.units.value(output, value);
+        match self.single && self.stacked.iter().any(|stacked| **stacked == *output) {
+            true => Cow::Owned(without_first_dimension(&value)),
+            false => value,
+        }
+    }
+
     /// The value of an input, from its entry in a line.
     fn feed(
         &self,

@@ -5,11 +5,11 @@ use std::sync::Arc;
 
 use rml_base::codes::run as codes;
 use rml_base::{Diagnostic, Diagnostics, Error, Sources, memory};
-use rml_data::Feed;
+use rml_data::{ArrowAnswers, ArrowRow, Feed, Preparation};
 use rml_driver::{Program, enumerated_inputs, keep_inputs};
 use rml_engine::{CycleRow, End, Feeding, Use};
 
-use super::lines::{Format, Line, lacking, quoted, refuse_foreign};
+use super::lines::{Foreign, Format, Line, lacking, quoted, refuse_foreign};
 use super::states::inherited;
 use super::{InferOptions, family};
 use crate::checkpoint;
@@ -49,6 +49,9 @@ pub struct Stream {
     format: Format,
     engine: Engine,
     look_ahead: usize,
+    foreign: Foreign,
+    /// The columns of answers in Arrow.
+    columns: Option<ArrowAnswers>,
     running: Option<Running>,
 }
 
@@ -70,6 +73,8 @@ pub struct Stream {
 pub struct Ending {
     /// The answers of all cycles that have none yet, without newlines. An undetermined output is `"?"`.
     pub lines: Vec<String>,
+    /// The same for a stream of Arrow, as bytes.
+    pub bytes: Vec<u8>,
     /// An error at the end of the trace, or that outputs wait for each other.
     pub error: Option<Error>,
     /// Why outputs stay undetermined.
@@ -98,13 +103,32 @@ impl Stream {
         let mut warnings = program.warnings().clone();
         warnings.extend(checkpoint::changed(checkpoint.position.as_ref(), &options.set));
         let preparation = Arc::new(checkpoint.preparation().with_cases(enumerated_inputs(source)?));
+        let units = Arc::new(options.units(&program, &preparation)?);
         let names = Arc::new(program.names(&preparation.classes, &preparation.axes));
         let checkpoint = inherited(&mut family, size, &checkpoint, options.fresh)?;
         checkpoint.select(&program, Policy::Inference).map_err(|d| program.error(d))?;
         let (single, allow_nan) = (asked.is_none() && family.stacks, options.allow_nan);
-        let format = Format { single, stacked, allow_nan, preparation, names };
+        let format = Format { single, stacked, allow_nan, preparation, names, units };
         let (engine, look_ahead) = (options.engine.clone(), options.look_ahead);
-        Ok(Self { program, warnings, checkpoint, format, engine, look_ahead, running: None })
+        let foreign = Foreign::default();
+        Ok(Self {
+            program,
+            warnings,
+            checkpoint,
+            format,
+            engine,
+            look_ahead,
+            foreign,
+            columns: None,
+            running: None,
+        })
+    }
+
+    /// Refuses lines with entries that are not inputs.
+    #[must_use]
+    pub fn strict(mut self) -> Self {
+        self.foreign.strict = true;
+        self
     }
 
     /// Another stream of the same program in its initial state, without compiling it again: for many clients, each with
@@ -117,6 +141,8 @@ impl Stream {
             format: self.format.clone(),
             engine: self.engine.clone(),
             look_ahead: self.look_ahead,
+            foreign: self.foreign.anew(),
+            columns: None,
             running: None,
         }
     }
@@ -136,9 +162,15 @@ impl Stream {
         self.program.sources()
     }
 
-    /// Feeds one line, `{"x": [..], "end": false}`; a missing or `null` entry is absent, and entries that are not
-    /// inputs are ignored. Returns the lines that became known, `{"cycle": 0, "o": 1.5}`, without newlines; an absent
-    /// output is `null`. A blank line is ignored.
+    /// A warning about entries of the lines so far that are not inputs, unless it has been returned already. There is
+    /// at most one for a stream.
+    pub fn ignored(&mut self) -> Option<Diagnostic> {
+        self.foreign.take()
+    }
+
+    /// Feeds one line, `{"x": [..], "end": false}`; a missing or `null` entry is absent. Entries that are not inputs
+    /// are [ignored](Self::ignored) unless the stream is [strict](Self::strict). Returns the lines that became known,
+    /// `{"cycle": 0, "o": 1.5}`, without newlines; an absent output is `null`. A blank line is ignored.
     ///
     /// # Errors
     /// A line that is not such an object, values that do not fit the inputs, an error during the run. Then the line is
@@ -152,6 +184,7 @@ impl Stream {
 
     fn answers(&mut self, line: &str) -> Result<Vec<String>, Error> {
         let line = self.format.read(line)?;
+        self.foreign.look(&line, &self.program)?;
         if let Some(running) = &mut self.running {
             return running.answer(&line, &self.program, &self.format);
         }
@@ -159,6 +192,45 @@ impl Stream {
         let answers = running.answer(&line, &self.program, &self.format)?;
         self.running = Some(running);
         Ok(answers)
+    }
+
+    /// How the values of inputs are prepared, for reading rows of Arrow.
+    pub fn preparation(&self) -> Arc<Preparation> {
+        Arc::clone(&self.format.preparation)
+    }
+
+    /// Begins a stream of Arrow with these columns, which name all its inputs. Returns the first bytes of the answers,
+    /// which are a stream of Arrow, too: the columns `cycle`, the outputs, and for refused rows `row` and `error`.
+    ///
+    /// # Errors
+    /// Columns that are no inputs if the stream is [strict](Self::strict), or from which no output can be computed.
+    pub fn begin<'n>(&mut self, columns: impl IntoIterator<Item = &'n str>) -> Result<Vec<u8>, Error> {
+        let first: Line = columns.into_iter().map(|name| (name.to_owned(), Ok(None))).collect();
+        self.foreign.look(&first, &self.program)?;
+        let running = self.start(&first)?;
+        let columns = self.format.columns(running.session.program());
+        let begin = columns.begin();
+        (self.columns, self.running) = (Some(columns), Some(running));
+        Ok(begin)
+    }
+
+    /// Feeds a row of Arrow, after [`begin`](Self::begin). Returns the bytes of the answers that became known.
+    ///
+    /// # Errors
+    /// As of [`line`](Self::line).
+    pub fn row(&mut self, row: &ArrowRow) -> Result<Vec<u8>, Error> {
+        let (Some(columns), Some(running)) = (&self.columns, &mut self.running) else {
+            return Ok(Vec::new());
+        };
+        let rows = running.step(row, &self.program, &self.format)?;
+        let program = running.session.program();
+        Ok(rows.iter().flat_map(|row| columns.answer(&self.format.cells(program, row))).collect())
+    }
+
+    /// The answer to a row of Arrow that was refused, by its number.
+    pub fn refusal(&self, row: u64, why: &str) -> Vec<u8> {
+        let (Some(columns), Some(running)) = (&self.columns, &self.running) else { return Vec::new() };
+        columns.answer(&Format::refusal(running.session.program(), row, why))
     }
 
     /// Whether no further line will be accepted: too many cycles wait for later ones, memory for waiting cycles is
@@ -195,13 +267,19 @@ impl Stream {
     /// Ends the input. A closed trace is known to be complete, so waiting values get their last value; an open trace
     /// was cut off, so they stay undetermined, which is not a finding.
     pub fn finish(mut self, end: End) -> Ending {
-        let mut ending = Ending { lines: Vec::new(), error: None, warnings: Diagnostics::new() };
+        let mut ending =
+            Ending { lines: Vec::new(), bytes: Vec::new(), error: None, warnings: Diagnostics::new() };
         let Some(mut running) = self.running.take() else { return ending };
         let session = &mut running.session;
         let findings = session.end(end).and_then(|()| session.undetermined());
         let rows = session.remaining_rows();
         for row in rows.as_deref().unwrap_or_default() {
-            ending.lines.push(self.format.answer(session.program(), row));
+            match &self.columns {
+                Some(columns) => {
+                    ending.bytes.extend(columns.answer(&self.format.cells(session.program(), row)))
+                }
+                None => ending.lines.push(self.format.answer(session.program(), row)),
+            }
         }
         match (findings, rows) {
             (Err(error), _) | (Ok(_), Err(error)) => ending.error = Some(error),

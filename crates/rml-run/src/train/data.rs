@@ -1,8 +1,9 @@
 //! Training on windows of data: epoch after epoch, batch after batch.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use indexmap::IndexMap;
+use indexmap::{IndexMap, IndexSet};
 use rml_base::codes::run as codes;
 use rml_base::profile::Phase;
 use rml_base::{Diagnostic, Diagnostics, Error};
@@ -13,10 +14,12 @@ use rml_data::{
 use rml_driver::{ClassAxes, Options, Program, Source, enumerated_inputs, interface};
 use rml_ir::Value;
 
+use super::carried::{self, Restart};
 use super::confusion;
 use super::confusion::Classes;
 use super::course::{Blocks, Course};
 use super::keeper::Names;
+use super::kept::{check_evaluation, left_out, smaller_batch};
 use super::observer::{EpochSummary, Observer, Ran, TrainInfo, TrainReport};
 use super::options::{Evaluate, TestSplit, TrainOptions, Validate};
 use super::resume;
@@ -27,6 +30,7 @@ use super::updates;
 use super::{doubts, scale, targets};
 use crate::checkpoint::{Checkpoint, Reached, Setup, TrainingPosition};
 use crate::fingerprint;
+use crate::infer::units;
 use crate::runner::{Averages, Family, Metrics};
 use crate::session::Session;
 
@@ -41,8 +45,9 @@ pub(super) struct OnData<'a> {
     test: Option<Test>,
     train_set: Vec<usize>,
     /// The states to start with.
-    /// The states that it begins with.
     begins_with: Option<Checkpoint>,
+    /// The states that restart in each epoch.
+    carried: IndexSet<Arc<str>>,
     course: Course<'a>,
 }
 
@@ -79,9 +84,15 @@ impl<'a> OnData<'a> {
         if in_order {
             common.shuffle = Some(false);
         }
-        let mut position = position(&common, (data, &recipe), &windows, options, observer)?;
+        let carried = carried::carried(&common.program, &windows);
+        let restarts = !options.keep_states && !carried.is_empty();
+        let mut position = position(&common, (data, &recipe), (&windows, restarts), options, observer)?;
+        let carried = if position.setup.restarts { carried } else { IndexSet::new() };
         if in_order {
             observer.note("windows keep their order, since states continue from one to the next (`--shuffle` shuffles them)");
+        }
+        if let Some(note) = carried::note(&carried).filter(|_| options.epochs > 1) {
+            observer.note(&note);
         }
         if let 1.. = position.setup.left_out() {
             observer.note(&left_out(&position.setup));
@@ -110,6 +121,7 @@ impl<'a> OnData<'a> {
                 options.engine.time(Phase::Data, fitted).map_err(|d| common.program.error(d))?;
         }
         position.preparation.axes = class_axes(&common.program, nodes.as_mut(), &position.preparation)?;
+        position.preparation.values = named_values(&common.program, nodes.as_mut(), &position.preparation)?;
         windows.prepare(&position.preparation);
         for windows in nodes.iter_mut().flat_map(|nodes| nodes.all_windows()) {
             windows.prepare(&position.preparation);
@@ -136,7 +148,7 @@ impl<'a> OnData<'a> {
         let begins_with = common.begins_with().cloned();
         let mut family = common.family;
         let course = Course::new(options, family.program(position.setup.shard())?, names, position)?;
-        Ok(Self { options, family, windows, test, train_set, begins_with, course })
+        Ok(Self { options, family, windows, test, train_set, begins_with, carried, course })
     }
 
     /// The position at which it starts.
@@ -148,13 +160,18 @@ impl<'a> OnData<'a> {
     pub(super) fn run(mut self, observer: &mut dyn Observer) -> Result<TrainReport, Error> {
         let setup = self.course.position().setup.clone();
         let cycles = self.windows.same_length();
-        let steps = Steps::new(&mut self.family, &setup, cycles, self.begins_with.as_ref())?;
+        let mut steps = Steps::new(&mut self.family, &setup, cycles)?;
+        let restart = steps.restarting(self.carried)?;
+        if let Some(checkpoint) = &self.begins_with {
+            steps.restore(checkpoint)?;
+        }
         let Self { options, windows, test, train_set, .. } = self;
         let (epochs, of, batches) = (options.epochs, None, Batches::default());
         let mut blocks = Epochs {
             epochs,
             setup,
             steps,
+            restart,
             windows,
             test,
             train_set,
@@ -173,6 +190,8 @@ struct Epochs<'f> {
     epochs: u64,
     setup: Setup,
     steps: Steps<'f>,
+    /// Restarts states at the start of each epoch after the first one.
+    restart: Restart,
     windows: Windows,
     test: Option<Test>,
     train_set: Vec<usize>,
@@ -188,7 +207,10 @@ struct Epochs<'f> {
 
 impl Epochs<'_> {
     /// Divides the windows of an epoch into batches, without the first `done` windows.
-    fn begin_epoch(&mut self, epoch: u64, done: usize) {
+    fn begin_epoch(&mut self, epoch: u64, done: usize) -> Result<(), Error> {
+        if epoch > 0 && done == 0 {
+            self.steps.restart(&self.restart)?;
+        }
         let Setup { shuffle, seed, batch, .. } = self.setup;
         let order = order(&self.train_set, shuffle, seed, epoch);
         self.batches = self.windows.batches(&order, batch);
@@ -199,6 +221,7 @@ impl Epochs<'_> {
         };
         self.next = self.batches.iter().map(is_done).take_while(|is_done| *is_done).count();
         self.of = Some(epoch);
+        Ok(())
     }
 }
 
@@ -214,7 +237,7 @@ impl Blocks for Epochs<'_> {
         _: &mut dyn Observer,
     ) -> Result<Ran, Error> {
         if self.of != Some(reached.epoch) {
-            self.begin_epoch(reached.epoch, reached.done);
+            self.begin_epoch(reached.epoch, reached.done)?;
         }
         let Some(batch) = self.batches.get(self.next) else { return Ok(Ran { windows: 0, cycles: 0 }) };
         self.next += 1;
@@ -279,7 +302,7 @@ impl Blocks for Epochs<'_> {
 fn position(
     common: &Common,
     (data, recipe): (&dyn Dataset, &Recipe),
-    windows: &Windows,
+    (windows, restarts): (&Windows, bool),
     options: &TrainOptions,
     observer: &mut dyn Observer,
 ) -> Result<TrainingPosition, Error> {
@@ -288,7 +311,7 @@ fn position(
         recipe.cut.columns().into_iter().filter(|name| !has(&common.program, name)).map(str::to_owned),
     );
     let columns = || fingerprint::data(data, names.iter().map(String::as_str));
-    let setup = common.capped(setup(common, windows, options)?);
+    let setup = Setup { restarts, ..common.capped(setup(common, windows, options)?) };
     let mut fresh = common.position(setup, None, options.engine.time(Phase::Data, columns)?);
     fresh.origin.columns = names;
     match common.before() {
@@ -326,71 +349,6 @@ fn setup(common: &Common, windows: &Windows, options: &TrainOptions) -> Result<S
     Ok(common.setup(windows.count, test, validation, ragged))
 }
 
-/// A note about how many windows are not used, and why.
-fn left_out(setup: &Setup) -> String {
-    let left = setup.left_out();
-    let others = match (setup.test, setup.validation) {
-        (_, 0) => "windows for testing",
-        (0, _) => "windows for validation",
-        _ => "windows for testing or validation",
-    };
-    match left {
-        1 => format!("1 window is left out, since it shares rows with {others}"),
-        _ => format!("{left} windows are left out, since they share rows with {others}"),
-    }
-}
-
-/// A warning that the requested batch size exceeds the windows of an epoch, which is then one batch.
-fn smaller_batch(asked: usize, setup: &Setup) -> Diagnostic {
-    let Setup { windows, test, validation, .. } = setup;
-    let train = windows - test - validation - setup.left_out();
-    let kept = match (test, validation) {
-        (0, 0) => String::new(),
-        (test, 0) => format!(", of which {test} are kept for testing"),
-        (test, validation) => {
-            format!(", of which {test} are kept for testing and {validation} for validation")
-        }
-    };
-    Diagnostic::warning(
-        codes::BAD_OPTION,
-        format!("batches of {asked} windows are asked for, and there are {train} windows to train on"),
-    )
-    .note(format!("the data has {windows} windows{kept}; each epoch is one batch of {train}"))
-    .help(format!("ask for at most {train} (`--batch {train}`), or give more data"))
-}
-
-/// Checks that a requested evaluation has windows, and that some windows remain to train on.
-fn check_evaluation(options: &TrainOptions, setup: &Setup, evaluates: bool) -> Result<(), Diagnostic> {
-    let Setup { windows, test, validation, .. } = setup;
-    let left_out = setup.left_out();
-    if test + validation + left_out >= *windows {
-        let shared = match left_out {
-            0 => String::new(),
-            _ => format!(", {left_out} share rows with these"),
-        };
-        let what = format!(
-            "{test} of {windows} windows are kept for testing and {validation} for validation{shared}, and none is left to train on"
-        );
-        return Err(Diagnostic::error(codes::BAD_OPTION, what)
-            .help("keep fewer, as with `--test 0.1 --validate 0.1`, or give more data"));
-    }
-    if options.validate.is_some() && !evaluates {
-        let what = "windows are kept for validation, and no node runs over them";
-        return Err(Diagnostic::error(codes::BAD_OPTION, what)
-            .help("name the node that evaluates them (`--evaluate NODE`), or call it `infer`"));
-    }
-    let validates = *validation > 0 || matches!(options.validate, Some(Validate::Data(_)));
-    match &options.evaluate {
-        Evaluate::Node(node) if *test == 0 && !validates => Err(Diagnostic::error(
-            codes::BAD_OPTION,
-            format!("node {node} is to evaluate the test windows, and there are none"),
-        )
-        .note(format!("of {windows} windows, none is kept for testing"))
-        .help("keep some (`--test COUNT`), or evaluate nothing (leave `--evaluate` out)")),
-        _ => Ok(()),
-    }
-}
-
 fn bind(data: &dyn Dataset, program: &Program, allow_nan: bool, recipe: &Recipe) -> Result<Windows, Error> {
     let how = (program.precision(), allow_nan);
     Windows::bind_by(data, program.inputs(), how, recipe).map_err(|d| program.error(d))
@@ -420,6 +378,19 @@ fn class_axes(
         }
     }
     Ok(axes)
+}
+
+/// The variables that are values of standardised inputs, according to the training and the evaluation.
+fn named_values(
+    trained: &Program,
+    nodes: Option<&mut Nodes>,
+    preparation: &Preparation,
+) -> Result<BTreeMap<String, String>, Error> {
+    let mut values = units::named(trained, preparation);
+    if let Some(Nodes { family, size, .. }) = nodes {
+        values.extend(units::named(family.program(*size)?, preparation));
+    }
+    Ok(values)
 }
 
 /// Completes an error about missing columns, with advice on how to set inputs that have no type.

@@ -1,14 +1,10 @@
 //! The evaluation of a training without data, by a node that makes its own data.
 
-use std::sync::Arc;
-
 use rml_base::codes::run as codes;
 use rml_base::{Diagnostic, Error};
 use rml_driver::{Options, Program, Source, interface};
 use rml_engine::{Snapshot, States};
 use rml_ir::Value;
-use rml_ir::flat::{Rhs, State};
-use rml_ir::op::Op;
 
 use super::observer::Observer;
 use super::options::{Evaluate, Length, TestSplit, TrainOptions};
@@ -140,13 +136,6 @@ fn windows(test: Option<TestSplit>) -> Result<usize, Diagnostic> {
 
 /// For the random streams of a program, the tick at which the evaluation starts to draw.
 fn first_ticks(program: &Program) -> States {
-    let flat = program.flat();
-    let ticks = flat.equations.iter().filter_map(|equation| match &equation.rhs {
-        Rhs::Apply { op: Op::RandomUniform { .. } | Op::RandomNormal { .. }, args } => args.last(),
-        _ => None,
-    });
-    let ticks: Vec<_> = ticks.collect();
-    let is_tick = |state: &State| ticks.contains(&&flat.equations[state.equation].lhs);
-    let states = flat.states.iter().filter(|(_, state)| is_tick(state));
-    states.map(|(key, _)| (Arc::clone(key), Value::Int(Evaluation::FIRST_TICK))).collect()
+    let ticks = program.flat().ticks();
+    ticks.into_iter().map(|key| (key, Value::Int(Evaluation::FIRST_TICK))).collect()
 }

@@ -117,7 +117,7 @@ impl Keeper for Log {
 pub(super) fn run(position: &TrainingPosition) -> Value {
     let setup = &position.setup;
     let set = position.set.iter().flatten().map(|(name, value)| (name.clone(), value.to_string().into()));
-    json!({
+    let mut facts = json!({
         "node": setup.node,
         "seed": setup.seed,
         "double": setup.double,
@@ -125,7 +125,11 @@ pub(super) fn run(position: &TrainingPosition) -> Value {
         "shuffle": setup.shuffle,
         "windows": setup.windows,
         "set": Value::Object(set.collect()),
-    })
+    });
+    if setup.restarts {
+        facts["restarts"] = true.into();
+    }
+    facts
 }
 
 fn exists(folder: &Path) -> Diagnostic {

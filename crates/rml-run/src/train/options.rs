@@ -324,6 +324,10 @@ pub struct TrainOptions {
     /// Whether the windows are shuffled in each epoch. By default they are, unless they were [cut](rml_data::Windowing)
     /// from a long table and states continue from one to the next; a resumed run continues as before.
     pub shuffle: Option<bool>,
+    /// Whether states that carry values of the data from one window to the next also continue from one epoch to the
+    /// next. Otherwise they restart in each epoch; parameters, states of optimisers, counters and random streams always
+    /// continue. A resumed run continues as before.
+    pub keep_states: bool,
     /// How `num` is computed.
     pub precision: Precision,
     /// Whether NaN is accepted in the data.
@@ -384,6 +388,7 @@ impl Default for TrainOptions {
             test: None,
             validate: None,
             shuffle: None,
+            keep_states: false,
             precision: Precision::F32,
             allow_nan: false,
             recipe: Recipe::default(),

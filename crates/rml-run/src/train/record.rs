@@ -255,6 +255,9 @@ fn facts(info: &TrainInfo) -> Vec<(String, String)> {
             if setup.shuffle { "shuffled in each epoch" } else { "that of the data" }.to_owned(),
         ),
     ];
+    if setup.restarts {
+        facts.push(("states across windows".to_owned(), "restart in each epoch".to_owned()));
+    }
     match info.epochs {
         Some(_) => facts.push((
             "windows".to_owned(),

@@ -49,6 +49,9 @@ pub(super) fn terms(options: &TrainOptions, before: Option<&TrainingPosition>) -
     let order = |shuffle: bool| if shuffle { "shuffled" } else { "that of the data" };
     let shuffle = options.shuffle.unwrap_or(before.shuffle);
     check(&mut findings, "order of windows", order(before.shuffle), order(shuffle));
+    let start = |restarts: bool| if restarts { "restarting in each epoch" } else { "continuing" };
+    let restarts = before.restarts && !options.keep_states;
+    check(&mut findings, "treatment of states", start(before.restarts), start(restarts));
     // Single precision is the default, so it cannot be told from no option.
     let double = before.double || options.precision == Precision::F64;
     let precision = |double| if double { Precision::F64 } else { Precision::F32 };

@@ -15,6 +15,7 @@ use rml_driver::{Program, Sharded};
 use rml_engine::{Block, BlockColumn, Feeding, KnownOutputs, Present, Snapshot, States, Use};
 use rml_ir::{Data, Shape, Value};
 
+use super::carried::Restart;
 use crate::checkpoint::{Checkpoint, Policy, Setup, shard_key};
 use crate::engines::Engine;
 use crate::runner::{Averages, Family, Runner, waiting};
@@ -101,6 +102,18 @@ impl<'f> Shards<'f> {
             states.push((Arc::clone(key), value.clone()));
         }
         Ok(states)
+    }
+
+    /// What the first shard remembers.
+    pub(super) fn first(&self) -> &Snapshot {
+        &self.own[0]
+    }
+
+    /// Restarts states in each shard.
+    pub(super) fn restart(&mut self, restart: &Restart) {
+        for own in &mut self.own {
+            *own = restart.of(own);
+        }
     }
 
     /// The session that shows what was learned, as [`show`](Self::show) left it.

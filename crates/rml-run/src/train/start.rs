@@ -144,6 +144,7 @@ impl Common {
             last_test: test.last,
             last_validation: validation.last,
             ragged,
+            restarts: false,
             ranges: None,
         }
     }

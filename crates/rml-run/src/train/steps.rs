@@ -2,11 +2,12 @@
 
 use std::sync::Arc;
 
-use indexmap::IndexMap;
+use indexmap::{IndexMap, IndexSet};
 use rml_base::Error;
 use rml_data::Windows;
 use rml_ir::Value;
 
+use super::carried::Restart;
 use super::shards::Shards;
 use crate::checkpoint::{Checkpoint, Policy, Setup};
 use crate::runner::{Averages, Family, Runner};
@@ -21,27 +22,49 @@ pub(super) enum Steps<'f> {
 }
 
 impl<'f> Steps<'f> {
-    /// In its initial state, or that of a checkpoint; all windows have that many cycles, if they have the same number
-    /// of them.
-    pub(super) fn new(
-        family: &'f mut Family,
-        setup: &Setup,
-        cycles: Option<usize>,
-        resumed: Option<&Checkpoint>,
-    ) -> Result<Self, Error> {
+    /// In its initial state; all windows have that many cycles, if they have the same number of them.
+    pub(super) fn new(family: &'f mut Family, setup: &Setup, cycles: Option<usize>) -> Result<Self, Error> {
         if setup.shards > 1 {
             let mut shards = Shards::new(family, setup, cycles)?;
-            if let Some(checkpoint) = resumed {
-                shards.restore(checkpoint)?;
-            }
             shards.show()?;
             return Ok(Self::Shards(Box::new(shards)));
         }
-        let mut runner = Runner::new(family, setup.batch, cycles)?;
-        if let Some(checkpoint) = resumed {
-            runner.restore(checkpoint, Policy::Exact)?;
+        Ok(Self::Whole(Box::new(Runner::new(family, setup.batch, cycles)?)))
+    }
+
+    /// Continues from a checkpoint.
+    pub(super) fn restore(&mut self, checkpoint: &Checkpoint) -> Result<(), Error> {
+        match self {
+            Self::Whole(runner) => runner.restore(checkpoint, Policy::Exact),
+            Self::Shards(shards) => {
+                shards.restore(checkpoint)?;
+                shards.show()
+            }
         }
-        Ok(Self::Whole(Box::new(runner)))
+    }
+
+    /// What restarts these states with the values that they have now.
+    pub(super) fn restarting(&self, keys: IndexSet<Arc<str>>) -> Result<Restart, Error> {
+        Ok(match self {
+            Self::Whole(_) if keys.is_empty() => Restart::default(),
+            Self::Whole(runner) => Restart::new(keys, &runner.session().snapshot()?),
+            Self::Shards(shards) => Restart::new(keys, shards.first()),
+        })
+    }
+
+    /// Restarts states.
+    pub(super) fn restart(&mut self, restart: &Restart) -> Result<(), Error> {
+        match self {
+            _ if restart.is_empty() => Ok(()),
+            Self::Whole(runner) => {
+                let now = runner.session().snapshot()?;
+                runner.continue_from(&restart.of(&now))
+            }
+            Self::Shards(shards) => {
+                shards.restart(restart);
+                shards.show()
+            }
+        }
     }
 
     /// The session that shows what is learned.

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use indexmap::IndexMap;
 use rml_base::codes::run as codes;
 use rml_base::{Diagnostic, Error, Sources};
-use rml_data::Preparation;
+use rml_data::{ArrowAnswers, ArrowRow, Preparation};
 use rml_driver::{ClassAxes, Program, Source, enumerated_inputs};
 use rml_engine::CycleRow;
 use rml_ir::{Data, Value};
@@ -18,7 +18,7 @@ use super::observer::{Observer, Ran, TrainReport};
 use super::options::{Length, TrainOptions};
 use super::start::{Common, refuse_shards};
 use crate::checkpoint::{Policy, Reached};
-use crate::infer::lines::{Format, Line, quoted};
+use crate::infer::lines::{Foreign, Format, Line, foreign, quoted};
 use crate::infer::stream::{Running, ask_for_answers};
 use crate::runner::Averages;
 use crate::session::Session;
@@ -116,10 +116,24 @@ impl<'a> TrainStream<'a> {
         let format = format(&mut common, options, enumerated_inputs(source)?)?;
         let course = Course::new(options, &common.program, Names::default(), position)?;
         let (program, rows) = (common.program, VecDeque::new());
-        let lines = Lines { program, format, running, length, rows, seen: 0, settled };
+        let foreign = Foreign::default();
+        let columns = None;
+        let lines = Lines { program, format, foreign, columns, running, length, rows, seen: 0, settled };
         let mut stream = Self { lines, course };
         stream.course.begin(&stream.lines, observer)?;
         Ok(stream)
+    }
+
+    /// Refuses lines with entries that are not inputs.
+    #[must_use]
+    pub fn strict(mut self) -> Self {
+        self.lines.foreign.strict = true;
+        self
+    }
+
+    /// A warning about entries that are not inputs, as of [`Stream::ignored`](crate::Stream::ignored).
+    pub fn ignored(&mut self) -> Option<Diagnostic> {
+        self.lines.foreign.take()
     }
 
     /// The texts that findings point into.
@@ -138,8 +152,47 @@ impl<'a> TrainStream<'a> {
         if line.trim().is_empty() {
             return Ok(Vec::new());
         }
-        let fed = self.lines.format.read(line).map_err(Error::from).and_then(|line| self.lines.feed(&line));
+        let fed =
+            self.lines.format.read(line).map_err(Error::from).and_then(|line| {
+                self.lines.feed(&line, |lines, row| lines.format.answer(&lines.program, row))
+            });
         fed.map_err(|error| quoted(error, line))
+    }
+
+    /// How the values of inputs are prepared, for reading rows of Arrow.
+    pub fn preparation(&self) -> Arc<Preparation> {
+        Arc::clone(&self.lines.format.preparation)
+    }
+
+    /// Begins a stream of Arrow with these columns, as [`Stream::begin`](crate::Stream::begin) does.
+    ///
+    /// # Errors
+    /// Columns that are no inputs, if the stream is [strict](Self::strict).
+    pub fn begin<'n>(&mut self, columns: impl IntoIterator<Item = &'n str>) -> Result<Vec<u8>, Error> {
+        let first: Line = columns.into_iter().map(|name| (name.to_owned(), Ok(None))).collect();
+        self.lines.foreign.look(&first, &self.lines.program)?;
+        let columns = self.lines.format.columns(&self.lines.program);
+        let begin = columns.begin();
+        self.lines.columns = Some(columns);
+        Ok(begin)
+    }
+
+    /// Feeds a row of Arrow, as [`Stream::row`](crate::Stream::row) does. Call [`TrainStream::keep`] afterwards.
+    ///
+    /// # Errors
+    /// As of [`line`](Self::line).
+    pub fn row(&mut self, row: &ArrowRow) -> Result<Vec<u8>, Error> {
+        let answers = self.lines.feed(row, |lines, row| {
+            let cells = lines.format.cells(&lines.program, row);
+            lines.columns.as_ref().map(|columns| columns.answer(&cells)).unwrap_or_default()
+        });
+        Ok(answers?.concat())
+    }
+
+    /// The answer to a row of Arrow that was refused, by its number.
+    pub fn refusal(&self, row: u64, why: &str) -> Vec<u8> {
+        let cells = Format::refusal(&self.lines.program, row, why);
+        self.lines.columns.as_ref().map(|columns| columns.answer(&cells)).unwrap_or_default()
     }
 
     /// Whether no further line will be accepted.
@@ -174,6 +227,9 @@ impl<'a> TrainStream<'a> {
 struct Lines {
     program: Program,
     format: Format,
+    foreign: Foreign,
+    /// The columns of answers in Arrow.
+    columns: Option<ArrowAnswers>,
     running: Running,
     length: Length,
     /// Rows of cycles that still wait for later ones.
@@ -186,7 +242,7 @@ struct Lines {
 
 impl Lines {
     /// Feeds one line, and returns the answers that became known.
-    fn feed(&mut self, line: &Line) -> Result<Vec<String>, Error> {
+    fn feed<T>(&mut self, line: &Line, write: impl Fn(&Self, &CycleRow) -> T) -> Result<Vec<T>, Error> {
         // A forgotten input would never be learned from.
         let inputs = self.program.inputs().iter().filter(|input| !line.contains_key(&*input.name));
         let missing: Vec<String> = inputs.map(|input| format!("`{}`", input.name)).collect();
@@ -194,7 +250,7 @@ impl Lines {
             let plural = if missing.len() == 1 { "" } else { "s" };
             let what = format!("the line has no value for input{plural} {}", missing.join(", "));
             let d = Diagnostic::error(codes::MISSING_INPUT, what);
-            let d = match others(&self.program, line).as_slice() {
+            let d = match foreign(line, &self.program).as_slice() {
                 [] => d.help("name every input in every line, with null where it is absent"),
                 [other] if missing.len() == 1 => {
                     d.help(format!("`{other}` is no input: rename it to {}", missing.join(", ")))
@@ -207,8 +263,9 @@ impl Lines {
             };
             return Err(d.into());
         }
+        self.foreign.look(line, &self.program)?;
         let rows = self.running.step(line, &self.program, &self.format)?;
-        let answers = rows.iter().map(|row| self.format.answer(&self.program, row)).collect();
+        let answers = rows.iter().map(|row| write(self, row)).collect();
         self.rows.extend(rows);
         Ok(answers)
     }
@@ -231,12 +288,6 @@ struct Settled {
     states: IndexMap<Arc<str>, Value>,
     /// How many cycles were fed to the session by then.
     cycles: u64,
-}
-
-/// The keys of a line that are not inputs.
-fn others<'l>(program: &Program, line: &'l Line) -> Vec<&'l str> {
-    let is_input = |key: &str| program.inputs().iter().any(|input| *input.name == *key);
-    line.keys().map(String::as_str).filter(|key| !is_input(key)).collect()
 }
 
 impl Blocks for Lines {
@@ -314,5 +365,6 @@ fn format(
     let single = common.family.stacks && common.stacked == 1 && options.batch.is_none();
     let names = Arc::new(common.program.names(&cases, &ClassAxes::new()));
     let preparation = Arc::new(Preparation::default().with_cases(cases));
-    Ok(Format { single, stacked, allow_nan: options.allow_nan, preparation, names })
+    let (allow_nan, units) = (options.allow_nan, Arc::default());
+    Ok(Format { single, stacked, allow_nan, preparation, names, units })
 }

@@ -1,4 +1,5 @@
-//! The text of a mapping as a tree with the place of each value, and checks for readers of the tree.
+//! The text of a mapping file, which is TOML, as a tree with the place of each value, and checks for readers of the
+//! tree.
 
 use rml_base::codes::run as codes;
 use rml_base::{Diagnostic, FileId, Span, suggest};
@@ -6,16 +7,16 @@ use toml::de::{DeTable, DeValue};
 
 /// A value of the text.
 #[derive(Clone, Debug)]
-pub(crate) struct Node {
+pub struct Node {
     /// The content.
-    pub(crate) data: Item,
+    pub data: TreeValue,
     /// The place in the text.
-    pub(crate) span: Span,
+    pub span: Span,
 }
 
 /// The content of a value.
 #[derive(Clone, Debug)]
-pub(crate) enum Item {
+pub enum TreeValue {
     /// A text.
     Text(String),
     /// A whole number.
@@ -27,25 +28,25 @@ pub(crate) enum Item {
     /// A list.
     List(Vec<Node>),
     /// Values by key, sorted by key.
-    Table(Vec<(Name, Node)>),
+    Table(Vec<(TreeName, Node)>),
 }
 
 /// A text with its place.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) struct Name {
+pub struct TreeName {
     /// The text.
-    pub(crate) text: String,
+    pub text: String,
     /// The place of the text.
-    pub(crate) span: Span,
+    pub span: Span,
 }
 
 /// The finding about an error in a mapping at this place.
-pub(crate) fn bad(span: Span, message: impl Into<String>, label: impl Into<String>) -> Diagnostic {
+pub fn bad(span: Span, message: impl Into<String>, label: impl Into<String>) -> Diagnostic {
     Diagnostic::error(codes::MALFORMED_MAPPING, message).label(span, label)
 }
 
 /// Parses a text; messages refer to it as `file`.
-pub(crate) fn parse(text: &str, file: FileId) -> Result<Node, Diagnostic> {
+pub fn parse(text: &str, file: FileId) -> Result<Node, Diagnostic> {
     match DeTable::parse(text) {
         Ok(table) => {
             let span = table.span();
@@ -61,15 +62,15 @@ pub(crate) fn parse(text: &str, file: FileId) -> Result<Node, Diagnostic> {
 
 fn convert(value: DeValue<'_>, span: Span, file: FileId) -> Result<Node, Diagnostic> {
     let data = match value {
-        DeValue::String(text) => Item::Text(text.into_owned()),
-        DeValue::Boolean(b) => Item::Bool(b),
+        DeValue::String(text) => TreeValue::Text(text.into_owned()),
+        DeValue::Boolean(b) => TreeValue::Bool(b),
         DeValue::Integer(i) => {
             let number = i64::from_str_radix(i.as_str(), i.radix());
-            Item::Int(number.map_err(|_| bad(span, "a whole number is too large", "here"))?)
+            TreeValue::Int(number.map_err(|_| bad(span, "a whole number is too large", "here"))?)
         }
         DeValue::Float(x) => {
             let number = x.as_str().parse();
-            Item::Num(number.map_err(|_| bad(span, "a number cannot be read", "here"))?)
+            TreeValue::Num(number.map_err(|_| bad(span, "a number cannot be read", "here"))?)
         }
         DeValue::Datetime(_) => return Err(bad(span, "a mapping has no dates", "here")),
         DeValue::Array(items) => {
@@ -77,16 +78,16 @@ fn convert(value: DeValue<'_>, span: Span, file: FileId) -> Result<Node, Diagnos
                 let at = item.span();
                 convert(item.into_inner(), Span::new(file, at.start, at.end), file)
             });
-            Item::List(items.collect::<Result<_, _>>()?)
+            TreeValue::List(items.collect::<Result<_, _>>()?)
         }
         DeValue::Table(table) => {
             let entries = table.into_iter().map(|(key, value)| {
                 let (k, v) = (key.span(), value.span());
                 let name =
-                    Name { text: key.into_inner().into_owned(), span: Span::new(file, k.start, k.end) };
+                    TreeName { text: key.into_inner().into_owned(), span: Span::new(file, k.start, k.end) };
                 Ok((name, convert(value.into_inner(), Span::new(file, v.start, v.end), file)?))
             });
-            Item::Table(entries.collect::<Result<_, Diagnostic>>()?)
+            TreeValue::Table(entries.collect::<Result<_, Diagnostic>>()?)
         }
     };
     Ok(Node { data, span })
@@ -95,12 +96,12 @@ fn convert(value: DeValue<'_>, span: Span, file: FileId) -> Result<Node, Diagnos
 impl Node {
     fn kind(&self) -> &'static str {
         match self.data {
-            Item::Text(_) => "a text",
-            Item::Int(_) => "a whole number",
-            Item::Num(_) => "a number",
-            Item::Bool(_) => "a truth value",
-            Item::List(_) => "a list",
-            Item::Table(_) => "a table",
+            TreeValue::Text(_) => "a text",
+            TreeValue::Int(_) => "a whole number",
+            TreeValue::Num(_) => "a number",
+            TreeValue::Bool(_) => "a truth value",
+            TreeValue::List(_) => "a list",
+            TreeValue::Table(_) => "a table",
         }
     }
 
@@ -109,41 +110,41 @@ impl Node {
     }
 
     /// The text; `what` names it in the error.
-    pub(crate) fn text(&self, what: &str) -> Result<&str, Diagnostic> {
+    pub fn text(&self, what: &str) -> Result<&str, Diagnostic> {
         match &self.data {
-            Item::Text(text) => Ok(text),
+            TreeValue::Text(text) => Ok(text),
             _ => Err(self.expected(what, "a text")),
         }
     }
 
     /// The text with its place.
-    pub(crate) fn name(&self, what: &str) -> Result<Name, Diagnostic> {
-        Ok(Name { text: self.text(what)?.to_owned(), span: self.span })
+    pub fn name(&self, what: &str) -> Result<TreeName, Diagnostic> {
+        Ok(TreeName { text: self.text(what)?.to_owned(), span: self.span })
     }
 
     /// A size or position: a whole number that is not negative. It may be given as a text, since filled placeholders
     /// are texts.
-    pub(crate) fn size(&self, what: &str) -> Result<usize, Diagnostic> {
+    pub fn size(&self, what: &str) -> Result<usize, Diagnostic> {
         match &self.data {
-            Item::Int(i) => usize::try_from(*i).ok(),
-            Item::Text(text) => text.parse().ok(),
+            TreeValue::Int(i) => usize::try_from(*i).ok(),
+            TreeValue::Text(text) => text.parse().ok(),
             _ => None,
         }
         .ok_or_else(|| self.expected(what, "a whole number that is not negative"))
     }
 
     /// The number.
-    pub(crate) fn number(&self, what: &str) -> Result<f64, Diagnostic> {
+    pub fn number(&self, what: &str) -> Result<f64, Diagnostic> {
         match self.data {
             #[allow(clippy::cast_precision_loss, reason = "a whole number stands for the nearest number")]
-            Item::Int(i) => Ok(i as f64),
-            Item::Num(x) => Ok(x),
+            TreeValue::Int(i) => Ok(i as f64),
+            TreeValue::Num(x) => Ok(x),
             _ => Err(self.expected(what, "a number")),
         }
     }
 
     /// A number that is allowed as an element of a parameter.
-    pub(crate) fn constant(&self, what: &str) -> Result<f64, Diagnostic> {
+    pub fn constant(&self, what: &str) -> Result<f64, Diagnostic> {
         let number = self.number(what)?;
         match number.abs() <= f64::from(f32::MAX) {
             true => Ok(number),
@@ -154,40 +155,42 @@ impl Node {
     }
 
     /// The truth value.
-    pub(crate) fn truth(&self, what: &str) -> Result<bool, Diagnostic> {
+    pub fn truth(&self, what: &str) -> Result<bool, Diagnostic> {
         match self.data {
-            Item::Bool(b) => Ok(b),
+            TreeValue::Bool(b) => Ok(b),
             _ => Err(self.expected(what, "a truth value")),
         }
     }
 
     /// The list.
-    pub(crate) fn list(&self, what: &str) -> Result<&[Node], Diagnostic> {
+    pub fn list(&self, what: &str) -> Result<&[Node], Diagnostic> {
         match &self.data {
-            Item::List(items) => Ok(items),
+            TreeValue::List(items) => Ok(items),
             _ => Err(self.expected(what, "a list")),
         }
     }
 
     /// The table.
-    pub(crate) fn table(&self, what: &str) -> Result<Table<'_>, Diagnostic> {
+    pub fn table(&self, what: &str) -> Result<Table<'_>, Diagnostic> {
         match &self.data {
-            Item::Table(entries) => Ok(Table { entries, span: self.span }),
+            TreeValue::Table(entries) => Ok(Table { entries, span: self.span }),
             _ => Err(self.expected(what, "a table")),
         }
     }
 
     /// The same tree with every text changed by `f`. Keys are not changed.
-    pub(crate) fn map_texts(
+    pub fn map_texts(
         &self,
         f: &mut dyn FnMut(&str, Span) -> Result<String, Diagnostic>,
     ) -> Result<Node, Diagnostic> {
         let data = match &self.data {
-            Item::Text(text) => Item::Text(f(text, self.span)?),
-            Item::List(items) => Item::List(items.iter().map(|i| i.map_texts(f)).collect::<Result<_, _>>()?),
-            Item::Table(entries) => {
+            TreeValue::Text(text) => TreeValue::Text(f(text, self.span)?),
+            TreeValue::List(items) => {
+                TreeValue::List(items.iter().map(|i| i.map_texts(f)).collect::<Result<_, _>>()?)
+            }
+            TreeValue::Table(entries) => {
                 let entries = entries.iter().map(|(k, v)| Ok((k.clone(), v.map_texts(f)?)));
-                Item::Table(entries.collect::<Result<_, Diagnostic>>()?)
+                TreeValue::Table(entries.collect::<Result<_, Diagnostic>>()?)
             }
             plain => plain.clone(),
         };
@@ -197,30 +200,30 @@ impl Node {
 
 /// Values by key.
 #[derive(Clone, Copy)]
-pub(crate) struct Table<'n> {
-    entries: &'n [(Name, Node)],
+pub struct Table<'n> {
+    entries: &'n [(TreeName, Node)],
     /// The place of the table.
-    pub(crate) span: Span,
+    pub span: Span,
 }
 
 impl<'n> Table<'n> {
     /// The value of a key.
-    pub(crate) fn get(self, key: &str) -> Option<&'n Node> {
+    pub fn get(self, key: &str) -> Option<&'n Node> {
         self.entries.iter().find(|(name, _)| name.text == key).map(|(_, value)| value)
     }
 
     /// The value of a required key.
-    pub(crate) fn need(self, key: &str, what: &str) -> Result<&'n Node, Diagnostic> {
+    pub fn need(self, key: &str, what: &str) -> Result<&'n Node, Diagnostic> {
         self.get(key).ok_or_else(|| bad(self.span, format!("{what} lacks the key `{key}`"), "this one"))
     }
 
     /// All entries.
-    pub(crate) fn iter(self) -> std::slice::Iter<'n, (Name, Node)> {
+    pub fn iter(self) -> std::slice::Iter<'n, (TreeName, Node)> {
         self.entries.iter()
     }
 
     /// Refuses keys other than these.
-    pub(crate) fn only(self, keys: &[&str], what: &str) -> Result<(), Diagnostic> {
+    pub fn only(self, keys: &[&str], what: &str) -> Result<(), Diagnostic> {
         let stranger = self.entries.iter().find(|(name, _)| !keys.contains(&name.text.as_str()));
         let Some((name, _)) = stranger else { return Ok(()) };
         let mut d = bad(name.span, format!("{what} has no key `{}`", name.text), "this key")
@@ -233,6 +236,6 @@ impl<'n> Table<'n> {
 }
 
 /// Names in a message.
-pub(crate) fn listed<'a>(names: impl Iterator<Item = &'a str>) -> String {
+pub fn listed<'a>(names: impl Iterator<Item = &'a str>) -> String {
     names.map(|n| format!("`{n}`")).collect::<Vec<_>>().join(", ")
 }

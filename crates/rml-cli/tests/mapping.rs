@@ -1,0 +1,182 @@
+//! Mapping files, outputs in the units of the data, and states that restart in each epoch.
+
+mod support;
+
+use serde_json::Value;
+use support::Folder;
+
+const PROGRAM: &str = "import std.losses;
+node net(x: num [batch, 2]) -> (o: num [batch])
+  k = param([0.1, 0.1]);
+  o = matmul(x, k);
+node train(x: num [batch, 2], y: num [batch]) -> (loss)
+  o, _ = diff_net(x, true, do);
+  loss, do, _ = diff_mse(o, y, true, -0.2);
+node infer(x: num [batch, 2], y: num [batch])
+    -> (o: num [batch], loss: num [], error: num [], rmse: num [], share: num [], sure: num [batch])
+  o = net(x);
+  loss = mse(o, y);
+  error = mean(abs(o - y));
+  rmse = sqrt(loss);
+  share = mean((o - y) / (1.0 + abs(y)));
+  sure = sigmoid(o);
+node predict(x: num [batch, 2]) -> (p: num [batch])
+  p = net(x);
+";
+
+const MAPPING: &str = "separator = ';'
+standardise = ['x', 'y']
+[columns]
+x = ['a', 'b']
+y = 'target'
+";
+
+fn table() -> String {
+    let row = |i: i32| {
+        let (a, b) = (f64::from(i * 7 % 13) - 6.0, f64::from(i * 5 % 11) - 5.0);
+        format!("{a};{b};{}\n", 100.0 + 8.0 * a - 3.0 * b)
+    };
+    format!("a;b;target\n{}", (0..40).map(row).collect::<String>())
+}
+
+fn folder() -> Folder {
+    Folder::new().file("p.rml", PROGRAM).file("t.csv", table()).file("m.toml", MAPPING)
+}
+
+#[test]
+fn a_file_says_what_flags_say() {
+    let folder = folder();
+    let flags = "--columns x=a,b --columns y=target --separator ; --standardise x --standardise y";
+    folder.rml(&format!("train p.rml --data t.csv {flags} --epochs 3 --save flags")).ok();
+    folder.rml("train p.rml --data t.csv --mapping m.toml --epochs 3 --save file").ok();
+    let bytes = |name: &str| std::fs::read(folder.path(name)).expect("a checkpoint");
+    assert_eq!(bytes("flags"), bytes("file"));
+    // The checkpoint has all of it; the file may be given again, and flags have priority.
+    let infer = |flags: &str| folder.rml(&format!("infer p.rml --data t.csv --params file {flags}"));
+    let out = infer("").ok();
+    assert_eq!(infer("--mapping m.toml").ok(), out);
+    assert_ne!(infer("--mapping m.toml --columns y=a").ok(), out);
+}
+
+#[test]
+fn faults_of_a_file_are_shown() {
+    let folder =
+        folder().file("bad.toml", "separator = ';'\n[colums]\nx = 'a'\n").file("other.toml", "fill.x = 0\n");
+    let train = |file: &str| folder.rml(&format!("train p.rml --data t.csv --mapping {file}"));
+    train("bad.toml")
+        .fails(1, &["malformed-mapping", "bad.toml:2:2", "no key `colums`", "is `columns` meant?"]);
+    train("none.toml").fails(1, &["none.toml"]);
+    folder.rml("train p.rml --data t.csv --mapping m.toml --epochs 1 --save c").ok();
+    folder
+        .rml("infer p.rml --data t.csv --params c --mapping other.toml")
+        .fails(1, &["bad-option", "prepares data in another way"]);
+    folder.rml("run p.rml --node predict --batch 1 --mapping m.toml").fails(1, &["bad-option", "--mapping"]);
+}
+
+#[test]
+fn words_of_other_tools_work_or_get_advice() {
+    let folder = folder();
+    for flag in ["--sep ;", "--separator ;"] {
+        folder
+            .rml(&format!("train p.rml --data t.csv --columns x=a,b --columns y=target {flag} --epochs 1"))
+            .ok();
+    }
+    folder.rml("train p.rml --data t.csv --delimiter ;").fails(2, &["--separator ';'"]);
+    folder.rml("train p.rml --data t.csv --skiprows 3").fails(2, &["--comment '#'"]);
+    folder.rml("infer p.rml --data t.csv --encoding latin1").fails(2, &["iconv"]);
+}
+
+/// The outputs of `rml infer`, in JSON.
+fn outputs(folder: &Folder, flags: &str) -> (Value, Value) {
+    let run = folder.rml(&format!(
+        "infer p.rml --data t.csv --params c --split all --out o.json {flags} --message-format json"
+    ));
+    let metrics = serde_json::from_str(&run.ok()).expect("metrics");
+    (metrics, serde_json::from_str(&folder.read("o.json")).expect("outputs"))
+}
+
+fn number(value: &Value) -> f64 {
+    value.as_f64().expect("a number")
+}
+
+#[test]
+fn outputs_are_brought_to_the_units_of_the_data() {
+    let folder = folder();
+    folder.rml("train p.rml --data t.csv --mapping m.toml --epochs 20 --save c").ok();
+    let preparation = rml::Checkpoint::read(&folder.path("c")).expect("a checkpoint").preparation();
+    let (mean, deviation) = preparation.scale("y").expect("a scale");
+    let (mean, deviation) = (mean[0], deviation[0]);
+    let ((plain, scaled), (metrics, found)) = (outputs(&folder, ""), outputs(&folder, "--unscale"));
+    let close =
+        |found: &Value, expected: f64| (number(found) - expected).abs() <= 1e-5 * expected.abs().max(1.0);
+    let rows = |of: &Value, name: &str| of[name].as_array().expect("a list").clone();
+    for (before, after) in rows(&scaled, "o").iter().zip(&rows(&found, "o")) {
+        assert!(close(after, number(before) * deviation + mean), "{before} {after}");
+    }
+    for (name, factor) in
+        [("loss", deviation * deviation), ("error", deviation), ("rmse", deviation), ("share", 1.0)]
+    {
+        assert!(
+            close(&metrics[name], number(&plain[name]) * factor),
+            "{name}: {} {}",
+            plain[name],
+            metrics[name]
+        );
+    }
+    assert_eq!(rows(&scaled, "sure"), rows(&found, "sure"), "no unit");
+    let told = folder.rml("infer p.rml --data t.csv --params c --unscale").err;
+    for words in ["`o` is in the unit of `y`", "`loss` is in the square of the unit of `y`"] {
+        assert!(told.contains(words), "{told}");
+    }
+    assert!(!told.contains("`share`") && !told.contains("`sure`"), "{told}");
+    // A node without the label has the same network, also on lines.
+    let (_, predicted) = outputs(&folder, "--node predict --unscale");
+    assert_eq!(rows(&predicted, "p"), rows(&found, "o"));
+    let line = folder
+        .rml_with("infer p.rml --node predict --params c --unscale --stream", "{\"x\": [-6.0, -5.0]}\n");
+    let answer: Value = serde_json::from_str(line.ok().trim()).expect("an answer");
+    assert_eq!(answer["p"], rows(&predicted, "p")[0]);
+}
+
+#[test]
+fn outputs_without_a_unit_are_a_finding() {
+    let folder = folder();
+    folder
+        .rml("train p.rml --data t.csv --columns x=a,b --columns y=target --epochs 1 --save c --allow-nan")
+        .ok();
+    let infer = "infer p.rml --data t.csv --params c --unscale";
+    folder.rml(infer).fails(1, &["bad-option", "standardised no input"]);
+    let text =
+        format!("{PROGRAM}node other(x: num [batch, 2]) -> (m: num [])\n  m = mean(sigmoid(net(x)));\n");
+    let folder = folder.file("p.rml", text);
+    folder.rml("train p.rml --data t.csv --mapping m.toml --epochs 1 --save c").ok();
+    folder.rml(&format!("{infer} --node other")).fails(1, &["bad-option", "no output of node other", "`x`"]);
+    folder.rml("infer p.rml --data t.csv --unscale").fails(2, &["--params"]);
+}
+
+#[test]
+fn states_that_restart_are_told() {
+    let text = "node net(x: num []) -> (o: num [])
+  k = param(0.5);
+  before = 0.0 fby x;
+  o = k * (x + stop_gradient(before));
+node train(x: num [], y: num []) -> (loss)
+  o, _ = diff_net(x, true, 0.1 * (y - o));
+  loss = (y - o) * (y - o);
+";
+    let folder = Folder::new().file("p.rml", text).file("t.csv", "x,y\n1,2\n2,4\n3,6\n4,8\n5,9\n");
+    let train = |flags: &str| folder.rml(&format!("train p.rml --data t.csv --no-shuffle --test 0 {flags}"));
+    let told = "the state `net_0.before` restarts in each epoch (`--keep-states` lets it continue)";
+    let run = train("--epochs 2 --save a");
+    assert!(run.err.contains(told), "{}", run.err);
+    for flags in ["--epochs 2 --keep-states --save b", "--epochs 1 --save c"] {
+        let run = train(flags);
+        assert!(!run.err.contains("restarts in each epoch"), "{}", run.err);
+        run.ok();
+    }
+    assert_ne!(std::fs::read(folder.path("a")).expect("a"), std::fs::read(folder.path("b")).expect("b"));
+    train("--resume a --epochs 3 --keep-states")
+        .fails(1, &["resume-mismatch", "treatment of states", "restarting in each epoch"]);
+    train("--resume b --epochs 3 --save b").ok();
+    folder.rml("train p.rml --windows 3 --keep-states").fails(2, &["--keep-states"]);
+}
