@@ -5,12 +5,13 @@ use std::sync::Arc;
 
 use indexmap::IndexMap;
 use rml_base::{Diagnostics, Error, Sources};
+use rml_data::tree::bad;
 use rml_files::contents;
 use rml_ir::{Precision, Value};
 
 use crate::expand::{self, Expanded, WantedParameter};
 use crate::tensors::{Stored, TensorFile};
-use crate::{layouts, mapping, node};
+use crate::{layouts, mapping};
 
 /// The text of a mapping file.
 ///
@@ -73,7 +74,7 @@ impl Mapping {
             let Some(at) = ports.iter().position(|own| *own == port.text) else {
                 let what = format!("there is no input, output or state `{}`", port.text);
                 let known = ports.iter().map(|port| format!("`{port}`")).collect::<Vec<_>>().join(", ");
-                findings.push(node::bad(port.span, what, "no port").help(format!("there are {known}")));
+                findings.push(bad(port.span, what, "no port").help(format!("there are {known}")));
                 continue;
             };
             names[at].clone_from(&name.text);
@@ -81,7 +82,7 @@ impl Mapping {
         for (port, name) in &given {
             if names.iter().filter(|own| **own == name.text).count() > 1 {
                 let what = format!("two ports would be called {:?}", name.text);
-                findings.push(node::bad(name.span, what, format!("the name of `{}`", port.text)));
+                findings.push(bad(name.span, what, format!("the name of `{}`", port.text)));
             }
         }
         if findings.is_empty() { Ok(names) } else { Err(findings) }
