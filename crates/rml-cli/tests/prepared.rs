@@ -86,6 +86,17 @@ fn inference_does_what_the_training_did() {
     let grad = "grad p.rml --node infer --loss loss --batch 1 --inputs x.json --params c.safetensors";
     let grad = folder.rml(grad);
     assert!(grad.err.contains("warning[not-prepared]"), "{}", grad.err);
+    let scale = "`x`: mean [4006.";
+    assert!(grad.err.contains(scale) && grad.err.contains(", deviation ["), "{}", grad.err);
+    // A node without `x` has nothing to prepare, and nor has a list of parameters.
+    let folder = folder.file("y.json", "{\"y\": [[0]]}");
+    let none = folder.rml("run p.rml --node again --batch 1 --inputs y.json --params c.safetensors");
+    let list = folder.rml("params list p.rml --node net --params c.safetensors");
+    assert!(
+        !(none.err + &list.err).contains("prepared") && list.out.contains("dense_0.kernel"),
+        "{}",
+        list.out
+    );
     let other = "train p.rml --data t.csv --resume e.safetensors --epochs 21 --fill x=0";
     folder.rml(other).fails(1, &["resume-mismatch", "expected fill x=mean; standardise x, found fill x=0"]);
 }

@@ -9,7 +9,7 @@ use rml_driver::{Options, Program, Source};
 use rml_onnx::Refused;
 use rml_plan::{Ends, Plan};
 
-use super::{Prepared, cycles, few, prepare};
+use super::{Prepared, cycles, few, prepare, sentences};
 use crate::checkpoint::Checkpoint;
 
 /// The format in which a program is written.
@@ -58,6 +58,8 @@ pub struct ExportedModel {
     pub inputs: Vec<String>,
     /// The names of the graph's outputs: the outputs, then the next states, and whether an error is suspected.
     pub outputs: Vec<String>,
+    /// Notes about inputs that the program prepares as the training of the checkpoint did: sentences without a full stop.
+    pub notes: Vec<String>,
     /// Findings that did not stop the export.
     pub warnings: Diagnostics,
     /// The texts that the findings point into.
@@ -67,7 +69,7 @@ pub struct ExportedModel {
 /// Exports node [`Options::node`] as a graph that other tools run. One call runs a window of exactly `cycles` cycles,
 /// or a block if there are no windows; by default one step of a stream, with the cycles that it looks ahead. States
 /// start with the values of the checkpoint, or else with those of the program; parameters that nothing changes are
-/// constants.
+/// constants. Inputs are prepared as in [`export_c`](crate::export_c).
 ///
 /// # Errors
 /// A program that does not compile, or has no plan of fixed memory; a checkpoint of another program; operations that
@@ -87,7 +89,7 @@ pub fn export_model(
     format: ModelFormat,
     ticks: Option<usize>,
 ) -> Result<ExportedModel, Error> {
-    let Prepared { program, plan, states } = prepare(source, options, checkpoint, ticks)?;
+    let Prepared { program, plan, states, notes } = prepare(source, options, checkpoint, ticks)?;
     let fail = |d: Diagnostic| program.error(d);
     let ticks = cycles(&plan, ticks).map_err(fail)?;
     check(&program, &plan, ticks).map_err(fail)?;
@@ -95,13 +97,15 @@ pub fn export_model(
     let of = if ticks == 1 { "one cycle".to_owned() } else { format!("{ticks} cycles") };
     let note =
         format!("Node `{}`, {of} a call, made by rml. Change the program, not this file.", program.node());
+    let note = note + &sentences(&notes);
     let bytes = match format {
         ModelFormat::Onnx => rml_onnx::export(&model, &note).map_err(|why| fail(refused(&program, &why)))?,
         ModelFormat::StableHlo => rml_stablehlo::export(&model, &note).into_bytes(),
     };
     let (warnings, sources) = (program.warnings().clone(), Arc::clone(program.sources()));
     let (inputs, outputs) = names(&model);
-    Ok(ExportedModel { node: program.node().to_owned(), bytes, inputs, outputs, warnings, sources })
+    let node = program.node().to_owned();
+    Ok(ExportedModel { node, bytes, inputs, outputs, notes, warnings, sources })
 }
 
 /// The names of the inputs and outputs of a graph.
