@@ -23,7 +23,7 @@ pub struct Begun<'b> {
 }
 
 impl Begun<'_> {
-    /// The page before the training: the verdict on the program, and the digests of all files that are there.
+    /// The page before the training: the verdict on the program, and the digests of all files.
     pub fn page(&self) -> TrainPage {
         let (engine, backend, device) = self.computing;
         let mut facts = vec![

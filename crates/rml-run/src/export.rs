@@ -59,7 +59,8 @@ pub struct CProgram {
     pub name: String,
     /// The files.
     pub files: Exported,
-    /// Notes about inputs that the program prepares as the training of the checkpoint did: sentences without a full stop.
+    /// Notes about inputs that the program prepares as the training of the checkpoint did: sentences without a full
+    /// stop.
     pub notes: Vec<String>,
     /// Findings that did not stop the export.
     pub warnings: Diagnostics,

@@ -58,7 +58,8 @@ pub struct ExportedModel {
     pub inputs: Vec<String>,
     /// The names of the graph's outputs: the outputs, then the next states, and whether an error is suspected.
     pub outputs: Vec<String>,
-    /// Notes about inputs that the program prepares as the training of the checkpoint did: sentences without a full stop.
+    /// Notes about inputs that the program prepares as the training of the checkpoint did: sentences without a full
+    /// stop.
     pub notes: Vec<String>,
     /// Findings that did not stop the export.
     pub warnings: Diagnostics,
