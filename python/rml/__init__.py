@@ -8,8 +8,8 @@
 
 A program is text; `compile` turns it into a `Program`, or raises `Error` with the message of the command line.
 `Program.check` returns the facts that are known before a run, `Program.diff` the adjoint of a node. `Program.session`
-runs it cycle by cycle, `Program.run` over whole columns. `train` trains a node over windows of data, `infer` runs it
-with the learned parameters, `grad` differentiates it. Inputs are anything that NumPy converts to an array; outputs are
+runs it cycle by cycle, `Program.run` over whole columns. `train` trains a node over windows of data, `sweep` trains it
+for several seeds and settings, `infer` runs it with the learned parameters, `grad` differentiates it. Inputs are anything that NumPy converts to an array; outputs are
 NumPy arrays.
 """
 
@@ -19,7 +19,8 @@ from ._infer import Confusion, Inferred, infer
 from ._models import Model, import_onnx
 from ._program import Chronogram, Gradients, Port, Program, backends, compile, grad
 from ._session import Outputs, Session, Waiting
-from ._train import Batch, Best, Epoch, Report, Training, TrainInfo, train
+from ._sweep import Run, Sweep, SweepRow, sweep
+from ._train import Batch, Best, Epoch, ParameterStats, Report, Training, TrainInfo, train
 from ._weights import export_weights, import_weights, load, save
 
 __all__ = [
@@ -36,11 +37,15 @@ __all__ = [
     "Inferred",
     "Model",
     "Outputs",
+    "ParameterStats",
     "Port",
     "Program",
     "Report",
+    "Run",
     "Session",
     "Span",
+    "Sweep",
+    "SweepRow",
     "TrainInfo",
     "Training",
     "Verdict",
@@ -55,5 +60,6 @@ __all__ = [
     "infer",
     "load",
     "save",
+    "sweep",
     "train",
 ]

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from ._check import Check
     from ._infer import Inferred
     from ._program import Gradients, Program
+    from ._sweep import Sweep
     from ._train import Best, Epoch
 
 _PRE = '<pre style="white-space: pre-wrap; margin: 0 0 0.5em 0">{}</pre>'
@@ -99,6 +100,23 @@ def gradients(of: Gradients) -> str:
     """The norms of the derivatives."""
     lines = [*_arrays("parameter", of.params), *_arrays("input", of.inputs)]
     return f"<p>sum of {escape(of.output)}: {float(of.loss):.6g}</p>{rows(('by', '', 'shape', 'norm'), lines)}"
+
+
+def sweep(of: Sweep) -> str:
+    """The mean and the spread of each metric for each combination of values: those of an evaluation if there are any."""
+    evaluated = any("." in row.metric for row in of.table)
+    shown = [row for row in of.table if "." in row.metric or not evaluated]
+    names = list(dict.fromkeys(name for row in shown for name in row.set))
+
+    def line(row: Any) -> list[str]:
+        runs = str(row.runs) if row.runs == row.of else f"{row.runs} of {row.of}"
+        numbers = (row.mean, row.deviation, row.min, row.max)
+        cells = ("" if value is None else f"{value:.4g}" for value in numbers)
+        return [*(str(row.set.get(name, "")) for name in names), row.metric.replace(".", " "), runs, *cells]
+
+    failed = "".join(f"<p>{escape(run.name)} failed</p>{table(str(run.error))}" for run in of.runs if run.error)
+    interrupted = "<p>interrupted; the same call continues</p>" if of.interrupted else ""
+    return f"{rows([*names, 'metric', 'runs', 'mean', 'std', 'min', 'max'], map(line, shown))}{failed}{interrupted}"
 
 
 def inferred(of: Inferred) -> str:

@@ -129,7 +129,7 @@ def infer(
         unscale=unscale,
         allow_nan=allow_nan,
         on_disk=on_disk,
-        confusion=None if confusion is False else [] if confusion is True else list(confusion),
+        confusion=_pair(confusion),
         reading=_reading(
             data, mapping=mapping, columns=columns, table=table,
             window=window, stride=stride, group=group, time=time, gap=gap, end=end, rest=rest,
@@ -142,6 +142,11 @@ def infer(
     counted = None if matrix is None else _confusion(matrix)
     texts = {port: tuple(texts) for port, texts in names}
     return Inferred(which, windows, dict(metrics), arrays, texts, counted)
+
+
+def _pair(confusion: bool | tuple[str, str]) -> list[str] | None:
+    """The label and the prediction of a confusion matrix; an empty list for the usual pair."""
+    return None if confusion is False else [] if confusion is True else list(confusion)
 
 
 def _confusion(matrix: Any) -> Confusion:

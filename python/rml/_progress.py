@@ -8,15 +8,20 @@ if TYPE_CHECKING:
     from ._train import Batch, Epoch, TrainInfo
 
 
+def tqdm() -> Any:
+    """The bar of tqdm."""
+    try:
+        from tqdm.auto import tqdm  # type: ignore[import-untyped]
+    except ImportError as why:
+        raise ImportError("progress=True needs tqdm: pip install tqdm") from why
+    return tqdm
+
+
 class _Bar:
     """A bar with a step for each epoch or report, which shows the metrics so far."""
 
     def __init__(self) -> None:
-        try:
-            from tqdm.auto import tqdm  # type: ignore[import-untyped]
-        except ImportError as why:
-            raise ImportError("progress=True needs tqdm: pip install tqdm") from why
-        self._tqdm = tqdm
+        self._tqdm = tqdm()
         self._bar: Any = None
 
     def begin(self, info: TrainInfo) -> None:

@@ -5,17 +5,18 @@ from __future__ import annotations
 import os
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
-from types import SimpleNamespace
 from typing import Any, Callable, Iterator, Mapping, Sequence
 
 import numpy as np
 
 from . import _html, _native
-from ._data import Data, Params, Path, _from_files, _reading, _states, _windows
-from ._program import _Computing, _where
+from ._asked import asked as _asked
+from ._asked import call as _call
+from ._data import Data, Params, Path
+from ._infer import Confusion, _confusion
 from ._progress import _Bar, metrics
 
-__all__ = ["Batch", "Best", "Epoch", "Report", "Training", "TrainInfo", "train"]
+__all__ = ["Batch", "Best", "Epoch", "ParameterStats", "Report", "Training", "TrainInfo", "train"]
 
 
 @dataclass(frozen=True)
@@ -65,6 +66,22 @@ class Best:
 
 
 @dataclass(frozen=True)
+class ParameterStats:
+    """Statistics of a parameter at the end of an epoch or report."""
+
+    mean: float
+    """The mean of its elements."""
+    deviation: float
+    """Their standard deviation."""
+    norm: float
+    """The root of the sum of their squares."""
+    update: float
+    """The norm of its change since the previous epoch or report."""
+    gradient: float | None
+    """The root mean square of the norms of its gradients in the epoch or report; `None` if no gradient is computed."""
+
+
+@dataclass(frozen=True)
 class Epoch:
     """The results of an epoch, or for a node that makes its own data, of a report."""
 
@@ -90,6 +107,10 @@ class Epoch:
     """For a report, the total number of windows trained by its end."""
     cycles: int | None = None
     """For a report, the total number of cycles trained by its end."""
+    stats: dict[str, ParameterStats] = field(default_factory=dict, repr=False)
+    """Statistics of the parameters by path, with `stats=True`."""
+    confusion: Confusion | None = field(default=None, repr=False)
+    """The confusion matrix of the evaluation, with `confusion=..`."""
 
     @property
     def loss(self) -> float:
@@ -240,6 +261,9 @@ class Training(Iterator[Epoch]):
         windows, cycles = event.pop("ran") or (None, None)
         for part in ("train", "test", "validation"):
             event[part] = dict(event[part])
+        matrix = event.pop("confusion")
+        event["confusion"] = None if matrix is None else _confusion(matrix)
+        event["stats"] = {path: ParameterStats(*found) for path, found in event["stats"]}
         epoch = Epoch(best=_best(event.pop("best")), windows=windows, cycles=cycles, **event)
         self._epochs.append(replace(epoch, states={}, parameters=()))
         if self._bar:
@@ -281,17 +305,6 @@ class Training(Iterator[Epoch]):
         self.close()
 
 
-def _metric(text: str | None) -> tuple[str, bool] | None:
-    if text is None:
-        return None
-    name, colon, direction = text.rpartition(":")
-    if not colon and text.endswith(("loss", "error", "accuracy")):
-        return text, text.endswith("accuracy")
-    if not name or direction not in ("min", "max"):
-        raise ValueError(f"expected a metric and whether smaller or larger is better, such as loss:min or accuracy:max, not {text!r}")
-    return name, direction == "max"
-
-
 def train(
     source: str | os.PathLike[str],
     data: Data | None = None,
@@ -305,7 +318,7 @@ def train(
     windows: int | None = None,
     cycles: int | None = None,
     until: str | None = None,
-    report: int | None = None,
+    report: int | Path | Sequence[int | Path] | None = None,
     seed: int | None = None,
     test: int | float | str | None = None,
     validate: int | float | Data | None = None,
@@ -333,6 +346,9 @@ def train(
     patience: int | None = None,
     metric: str | None = None,
     log: Path | None = None,
+    plot: Path | None = None,
+    stats: bool = False,
+    confusion: bool | tuple[str, str] = False,
     resume: Path | None = None,
     init: Params | None = None,
     episodes: bool | Path = False,
@@ -365,9 +381,14 @@ def train(
     `save` names a checkpoint, which is written every `save_every` epochs and at the end; `resume` names a
     checkpoint to continue from, and `best` one for the best epoch by `metric`, such as `"accuracy:max"`. `init` has the
     parameters to begin a new training with: a checkpoint (`"old.safetensors:net_0"`), or arrays by path. `patience`
-    ends the training after this many epochs without a better one. `log` names a folder for the metrics. `engine`,
-    `backend`, `device` and `threads` are as for `Program.session`. With `on_disk`, data in files larger than memory
-    is read in pieces, with the same bits.
+    ends the training after this many epochs without a better one. `engine`, `backend`, `device` and `threads` are as
+    for `Program.session`. With `on_disk`, data in files larger than memory is read in pieces, with the same bits.
+
+    `log` names a folder for the metrics, `plot` a file that ends with `.svg` for the learning curves, and `report` one
+    that ends with `.html` for the page of the training: curves, samples, a confusion matrix, parameters, and where time
+    went. Page and curves are written at the end, also of a training that fails. With `stats`, each epoch has statistics
+    of the parameters, and so has the log. With `confusion`, each epoch has a confusion matrix, as for `infer`. A node
+    that makes its own data can have both meanings of `report`: `report=[50, "page.html"]`.
 
     With `episodes`, a training without data collects its episodes in `Training.episodes`, and writes them to a file
     (`.csv` or `.jsonl`) if it is a path. `episodes_of` is the path of the instance that says where episodes end, if it
@@ -409,53 +430,8 @@ def train(
     >>> report.epochs[-1].loss < 1e-3, bool(abs(report.states["line_0.k"] - 3) < 0.01)
     (True, True)
     """
-    where, text = _where(source, name)
-    if on_disk:
-        _from_files(data)
-    is_part = isinstance(validate, (int, float)) or (isinstance(validate, str) and validate.startswith("last:"))
-    asked = SimpleNamespace(
-        name=where,
-        text=text,
-        node=node,
-        evaluate=evaluate if isinstance(evaluate, str) else None,
-        evaluates=bool(evaluate),
-        set=dict(set or {}),
-        batch=batch,
-        shards=shards,
-        epochs=epochs,
-        windows=windows,
-        cycles=cycles,
-        until=until,
-        report=report,
-        seed=seed,
-        test=test,
-        validate=validate if is_part else None,
-        validate_data=None,
-        shuffle=shuffle,
-        keep_states=keep_states,
-        precision=precision,
-        allow_nan=allow_nan,
-        on_disk=on_disk,
-        reading=_reading(
-            data, mapping=mapping, columns=columns, table=table, classes=classes, fill=fill, standardise=standardise,
-            window=window, stride=stride, group=group, time=time, gap=gap, end=end, rest=rest,
-        ),
-        save=save,
-        save_every=save_every,
-        best=best,
-        patience=patience,
-        metric=_metric(metric),
-        log=log,
-        resume=resume,
-        init=_states(init),
-        collects_episodes=episodes is not False,
-        episodes=None if isinstance(episodes, bool) else os.fspath(episodes),
-        episodes_of=episodes_of,
-        computing=_Computing(engine, backend, device, threads),
-    )
+    given = dict(locals())
     with ExitStack() as files:
-        given = None if data is None else _windows(data, files)
-        if not is_part and validate is not None:
-            asked.validate_data = _windows(validate, files)  # type: ignore[arg-type]
+        columns_or_paths, asked = _asked(given, _call("rml.train", train, given), files)
         bar = _Bar() if progress else None
-        return Training(_native.train(given, asked, bool(on_batch or bar)), on_epoch, on_batch, bar)
+        return Training(_native.train(columns_or_paths, asked, bool(on_batch or bar)), on_epoch, on_batch, bar)

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
-use rml::{Checkpoint, Classes, DType, InferOptions, Precision, Split};
+use rml::{Checkpoint, Classes, Confusion, DType, InferOptions, Precision, Split};
 
 use crate::columns::{How, Table, arrays};
 use crate::options::{Computing, Reading, precision, settings, source};
@@ -37,7 +37,7 @@ pub(crate) struct Asked<'py> {
 
 /// A confusion matrix: the label and the prediction, the counts, the names of the classes, the number of others, and a
 /// table.
-type Matrix = (String, String, Vec<Vec<u64>>, Vec<String>, u64, String);
+pub(crate) type Matrix = (String, String, Vec<Vec<u64>>, Vec<String>, u64, String);
 
 /// The windows that were run, their number, the metrics, the outputs, the names of values, the confusion matrix.
 type Found<'py> =
@@ -58,7 +58,7 @@ fn split(name: &str) -> PyResult<Split> {
     })
 }
 
-fn classes(asked: Option<Vec<String>>) -> PyResult<Classes> {
+pub(crate) fn classes(asked: Option<Vec<String>>) -> PyResult<Classes> {
     match asked.as_deref() {
         None => Ok(Classes::Nothing),
         Some([]) => Ok(Classes::Usual),
@@ -68,6 +68,13 @@ fn classes(asked: Option<Vec<String>>) -> PyResult<Classes> {
             Err(PyValueError::new_err(format!("`confusion` is a label and what is found, not {found}")))
         }
     }
+}
+
+/// The parts of a confusion matrix.
+pub(crate) fn matrix(confusion: Confusion) -> Matrix {
+    let text = confusion.text();
+    let Confusion { label, found, of: _, counts, names, others } = confusion;
+    (label, found, counts, names, others, text)
 }
 
 /// Runs a node over data.
@@ -111,9 +118,6 @@ pub(crate) fn infer<'py>(py: Python<'py>, data: Table<'py>, asked: Asked<'py>) -
     let outputs = report.outputs.map(|outputs| arrays(py, outputs)).transpose()?;
     let texts = |names: &[Arc<str>]| -> Vec<String> { names.iter().map(ToString::to_string).collect() };
     let names = report.names.into_iter().map(|(port, names)| (port, texts(&names))).collect();
-    let matrix = report.confusion.map(|c| {
-        let text = c.text();
-        (c.label, c.found, c.counts, c.names, c.others, text)
-    });
+    let matrix = report.confusion.map(matrix);
     Ok((name, report.windows, report.metrics.into_iter().collect(), outputs, names, matrix))
 }

@@ -1,11 +1,12 @@
 //! The compiled part of the Python package `rml`: makes the facade `rml` available to Python. The functions for users,
 //! with their documentation, are in `python/rml`; this crate has conversions, and calls without the interpreter's lock.
 
+use std::convert::Infallible;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{RecvTimeoutError, sync_channel};
+use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::Builder;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
@@ -18,7 +19,9 @@ mod models;
 mod options;
 mod program;
 mod session;
+mod shown;
 mod states;
+mod sweep;
 mod train;
 mod value;
 mod weights;
@@ -36,6 +39,8 @@ mod _native {
     use super::program::{Program, backends, compile};
     #[pymodule_export]
     use super::session::Session;
+    #[pymodule_export]
+    use super::sweep::sweep;
     #[pymodule_export]
     use super::train::{Training, train};
     #[pymodule_export]
@@ -63,26 +68,48 @@ fn interruptible<T: Send + 'static>(
     py: Python<'_>,
     work: impl FnOnce(&Arc<AtomicBool>) -> Result<T, rml::Error> + Send + 'static,
 ) -> PyResult<T> {
+    reporting(py, move |interrupt, _: &dyn Fn(Infallible)| work(interrupt), |never| match never {})
+}
+
+/// What a thread sends: an event, or its result.
+enum Told<T, E> {
+    Event(E),
+    End(Result<T, rml::Error>),
+}
+
+/// As [`interruptible`], for work that reports events, which are passed to `each` in the calling thread. An exception
+/// of `each` ends the work as a signal does.
+fn reporting<T: Send + 'static, E: Send + 'static>(
+    py: Python<'_>,
+    work: impl FnOnce(&Arc<AtomicBool>, &dyn Fn(E)) -> Result<T, rml::Error> + Send + 'static,
+    mut each: impl FnMut(E) -> PyResult<()>,
+) -> PyResult<T> {
     let interrupt = Arc::new(AtomicBool::new(false));
-    let (sends, receives) = sync_channel(1);
+    let (sends, receives) = channel();
     let receives = Mutex::new(receives);
     let asked = Arc::clone(&interrupt);
-    Builder::new().name("rml".to_owned()).spawn(move || sends.send(work(&asked)))?;
+    Builder::new().name("rml".to_owned()).spawn(move || {
+        // If nobody receives, the work was asked to end.
+        let tell = |event| drop(sends.send(Told::Event(event)));
+        let result = work(&asked, &tell);
+        sends.send(Told::End(result))
+    })?;
     let wait =
         |time| py.detach(|| receives.lock().unwrap_or_else(PoisonError::into_inner).recv_timeout(time));
     loop {
-        match wait(PULSE) {
-            Ok(result) => return result.map_err(|why| error::raised(py, &why)),
+        let told = match wait(PULSE) {
+            Ok(Told::End(result)) => return result.map_err(|why| error::raised(py, &why)),
+            Ok(Told::Event(event)) => each(event),
             Err(RecvTimeoutError::Disconnected) => {
                 return Err(PyRuntimeError::new_err("the computation ended without a result"));
             }
-            Err(RecvTimeoutError::Timeout) => {
-                if let Err(signal) = py.check_signals() {
-                    interrupt.store(true, Ordering::SeqCst);
-                    let _ = wait(MOMENT);
-                    return Err(signal);
-                }
-            }
+            Err(RecvTimeoutError::Timeout) => py.check_signals(),
+        };
+        if let Err(why) = told {
+            interrupt.store(true, Ordering::SeqCst);
+            let until = Instant::now() + MOMENT;
+            while let Ok(Told::Event(_)) = wait(until.saturating_duration_since(Instant::now())) {}
+            return Err(why);
         }
     }
 }

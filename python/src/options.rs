@@ -61,6 +61,29 @@ fn setting(value: &Bound<'_, PyAny>, depth: usize) -> PyResult<StaticValue> {
     Err(PyTypeError::new_err(format!("expected bool, int, float or a list of them, found {found}")))
 }
 
+/// The values of a static parameter in several runs, from a list, a range or an array of them.
+pub(crate) fn values(name: &str, values: &Bound<'_, PyAny>) -> PyResult<Vec<StaticValue>> {
+    let one = |value: PyResult<Bound<'_, PyAny>>| {
+        setting(&value?, 0).map_err(|why| {
+            PyErr::new::<PyTypeError, _>(format!("a value of `{name}`: {}", why.value(values.py())))
+        })
+    };
+    values.try_iter()?.map(one).collect()
+}
+
+/// A setting as a value of Python.
+pub(crate) fn plain<'py>(py: Python<'py>, value: &StaticValue) -> PyResult<Bound<'py, PyAny>> {
+    Ok(match value {
+        StaticValue::Bool(truth) => PyBool::new(py, *truth).to_owned().into_any(),
+        StaticValue::Int(n) => n.into_pyobject(py)?.into_any(),
+        StaticValue::Num(x) => x.into_pyobject(py)?.into_any(),
+        StaticValue::Array(items) => {
+            let items = items.iter().map(|item| plain(py, item)).collect::<PyResult<Vec<_>>>()?;
+            PyList::new(py, items)?.into_any()
+        }
+    })
+}
+
 /// `"f32"` or `"f64"`.
 pub(crate) fn precision(name: &str) -> PyResult<Precision> {
     match name {
@@ -181,6 +204,16 @@ impl Computing {
                 Err(PyValueError::new_err(what))
             }
         }
+    }
+
+    /// The engine, the backend and its device, by name.
+    pub(crate) fn names(&self) -> (&str, &str, &str) {
+        (&self.engine, &self.backend, &self.device)
+    }
+
+    /// The same, with this number of threads unless another one is given.
+    pub(crate) fn with_threads(self, threads: usize) -> Self {
+        Self { threads: self.threads.or(Some(threads)), ..self }
     }
 
     /// The engine, on its backend.

@@ -173,7 +173,7 @@ impl Session {
     fn load(&self, py: Python<'_>, params: &Bound<'_, PyAny>) -> PyResult<()> {
         let params = parameters(params, self.program.precision(), |key| self.state(key))?;
         let checkpoint = unlocked(py, || params.checkpoint())?;
-        let warnings = checkpoint.unprepared().map(Diagnostics::from).unwrap_or_default();
+        let warnings = checkpoint.unprepared(&self.program).map(Diagnostics::from).unwrap_or_default();
         error::warn(py, &warnings, self.program.sources())?;
         self.with(py, |session| session.begin_with(&checkpoint.into()))
     }

@@ -10,13 +10,15 @@ use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use rml::{
-    BestBy, Checkpoint, Columns, Criterion, DType, Diagnostic, Diagnostics, Episode, EpisodeOptions,
-    EpochSummary, Error, Evaluate, Length, Metrics, Observer, Preparation, Progress, Session, Source,
-    Sources, TestSplit, TrainInfo, TrainOptions, TrainReport, Until, Validate, Value,
+    BestBy, Checkpoint, Columns, Criterion, DType, Dataset, Diagnostic, Diagnostics, Episode, EpisodeOptions,
+    EpochSummary, Error, Evaluate, Length, Metrics, Observer, ParameterStats, Preparation, Progress, Session,
+    Source, Sources, TestSplit, TrainInfo, TrainOptions, TrainReport, Until, Validate, Value,
 };
 
 use crate::columns::{How, Table};
+use crate::infer::{classes, matrix};
 use crate::options::{Computing, Reading, precision, settings, source};
+use crate::shown::{Seen, Shown};
 use crate::states::{parameters, prepared, states};
 use crate::{Named, PULSE, error, unlocked};
 
@@ -50,8 +52,8 @@ impl Part {
 /// The options of a training, from the attributes of a Python object.
 #[derive(FromPyObject)]
 pub(crate) struct Asked<'py> {
-    name: PathBuf,
-    text: Option<String>,
+    pub(crate) name: PathBuf,
+    pub(crate) text: Option<String>,
     node: Option<String>,
     evaluate: Option<String>,
     evaluates: bool,
@@ -84,10 +86,25 @@ pub(crate) struct Asked<'py> {
     collects_episodes: bool,
     episodes: Option<PathBuf>,
     episodes_of: Option<String>,
-    computing: Computing,
+    stats: bool,
+    /// The pair of the confusion matrix, or an empty list for the usual pair.
+    confusion: Option<Vec<String>>,
+    pub(crate) shown: Shown,
+    pub(crate) computing: Computing,
 }
 
 impl Asked<'_> {
+    /// The data, if there is some.
+    pub(crate) fn data(
+        &self,
+        py: Python<'_>,
+        source: &Source,
+        table: Option<Table<'_>>,
+    ) -> PyResult<Option<Box<dyn Dataset>>> {
+        let how = self.reading(py)?;
+        table.map(|table| table.dataset(py, &how, source, self.node.as_deref())).transpose()
+    }
+
     /// How to read files: as requested, or else as the resumed run read them.
     fn reading(&self, py: Python<'_>) -> PyResult<How> {
         let asked = self.reading.recipe(py)?;
@@ -99,7 +116,7 @@ impl Asked<'_> {
     }
 
     /// The options of the training, without the engine.
-    fn options(self, py: Python<'_>, source: &Source, has_data: bool) -> PyResult<TrainOptions> {
+    pub(crate) fn options(self, py: Python<'_>, source: &Source, has_data: bool) -> PyResult<TrainOptions> {
         let until = self.until.as_deref().map(Until::parse).transpose().map_err(|e| error::raised(py, &e))?;
         let length = Length {
             windows: self.windows,
@@ -154,6 +171,8 @@ impl Asked<'_> {
                 .init
                 .map(|init| parameters(&init, precision(&self.precision)?, |_| DType::Num))
                 .transpose()?,
+            stats: self.stats,
+            classes: classes(self.confusion)?,
             ..TrainOptions::default()
         })
     }
@@ -179,6 +198,7 @@ struct Teller {
     /// The episodes since the last epoch or report.
     episodes: Vec<Episode>,
     learned: Held,
+    seen: Seen,
 }
 
 impl Teller {
@@ -190,7 +210,16 @@ impl Teller {
 }
 
 impl Observer for Teller {
+    fn begun(&mut self, session: &Session) {
+        if let Some(record) = &mut self.seen.record {
+            record.begun(session);
+        }
+    }
+
     fn start(&mut self, info: &TrainInfo) {
+        if let Some(record) = &mut self.seen.record {
+            record.start(info);
+        }
         self.learned.1 = Arc::new(info.position.preparation.clone());
         self.tell(Event::Start(Box::new(info.clone())));
     }
@@ -203,6 +232,9 @@ impl Observer for Teller {
     }
 
     fn learned(&mut self, session: &Session) {
+        if let Some(record) = &mut self.seen.record {
+            record.learned(session);
+        }
         // If states cannot be read, the checkpoint reports the reason.
         let flat = session.program().flat();
         let is_parameter = |key: &str| flat.states.get(key).is_some_and(|state| state.parameter);
@@ -219,6 +251,10 @@ impl Observer for Teller {
     }
 
     fn epoch(&mut self, summary: &EpochSummary) {
+        if let Some(record) = &mut self.seen.record {
+            record.epoch(summary);
+        }
+        self.seen.epoch(summary);
         let episodes = std::mem::take(&mut self.episodes);
         self.tell(Event::Epoch(Box::new(summary.clone()), episodes, self.learned.clone()));
     }
@@ -244,23 +280,31 @@ pub(crate) fn train(
     batches: bool,
 ) -> PyResult<Training> {
     let (source, runner) = (source(asked.name.clone(), asked.text.take()), asked.computing.runner()?);
-    let node = asked.node.clone();
-    let how = asked.reading(py)?;
-    let read = |table: Table<'_>| table.dataset(py, &how, &source, node.as_deref());
-    let data = data.map(read).transpose()?;
-    let computing = asked.computing.clone();
-    let options = asked.options(py, &source, data.is_some())?;
+    let data = asked.data(py, &source, data)?;
+    let (computing, shown) = (asked.computing.clone(), asked.shown.clone());
+    let options = shown.options(asked.options(py, &source, data.is_some())?);
+    unlocked(py, || shown.check(&source, &options))?;
     let interrupt = Arc::new(AtomicBool::new(false));
     let (events, told) = sync_channel(0);
-    let (stop, episodes, learned) = (Arc::clone(&interrupt), Vec::new(), Held::default());
-    let mut teller = Teller { events, interrupt: stop, batches, episodes, learned };
+    let teller = Teller {
+        events,
+        interrupt: Arc::clone(&interrupt),
+        batches,
+        episodes: Vec::new(),
+        learned: Held::default(),
+        seen: Seen::default(),
+    };
     let work = move || {
+        let (showing, seen) = shown.begin(&source, &options, &computing);
+        let mut teller = Teller { seen, ..teller };
         let trained = computing.open(runner).and_then(|engine| {
+            let engine = showing.profile().map_or(engine.clone(), |profile| engine.measured_by(profile));
             let interrupt = Some(Arc::clone(&teller.interrupt));
             let options = TrainOptions { engine, interrupt, ..options };
             let none = Columns::default();
             rml::train(&source, data.as_deref().unwrap_or(&none), &options, &mut teller)
         });
+        let trained = showing.end(&teller.seen, trained);
         let learned = std::mem::take(&mut teller.learned);
         let episodes = std::mem::take(&mut teller.episodes);
         teller.tell(Event::End(Box::new(trained), episodes, learned));
@@ -390,6 +434,15 @@ fn put_learned(dict: &Bound<'_, PyDict>, learned: Held) -> PyResult<()> {
 }
 
 fn epoch(dict: &Bound<'_, PyDict>, summary: EpochSummary) -> PyResult<()> {
+    let numbers = |stats: ParameterStats, gradient: Option<f64>| {
+        (stats.mean, stats.deviation, stats.norm, stats.update, gradient)
+    };
+    let stats = summary.parameters.into_iter().map(|(key, stats)| {
+        let gradient = summary.gradients.get(&key).copied();
+        (key, numbers(stats, gradient))
+    });
+    dict.set_item("stats", stats.collect::<Vec<_>>())?;
+    dict.set_item("confusion", summary.confusion.map(matrix))?;
     dict.set_item("epoch", summary.epoch)?;
     dict.set_item("ran", summary.ran.map(|ran| (ran.windows, ran.cycles)))?;
     dict.set_item("train", named(summary.train))?;

@@ -78,3 +78,90 @@ def test_a_bar_shows_progress():
     assert "3/3" in shown.getvalue() and "test loss" in shown.getvalue() and called
     with redirect_stderr(io.StringIO()) as shown, pytest.raises(rml.Error):
         rml.train(LINE, {"x": X}, epochs=3, progress=True).run()
+
+
+CLASSES = """
+import std.layers;
+import std.losses;
+
+node net(x: num [batch, 1]) -> (logits: num [batch, 2])
+  logits = dense(2, x);
+
+node train(x: num [batch, 1], y: int [batch]) -> (loss: num [])
+  logits, _ = diff_net(x, true, d);
+  loss, d = diff_cross_entropy(logits, y, true, -0.5);
+
+node infer(x: num [batch, 1], y: int [batch]) -> (logits: num [batch, 2], loss: num [])
+  logits = net(x);
+  loss = cross_entropy(logits, y);
+"""
+SIGNS = {"x": X[:, None], "y": np.where(X > 0, "up", "down")}
+
+
+def test_a_training_has_a_page_and_curves(tmp_path):
+    page, plot, data = tmp_path / "page.html", tmp_path / "curves.svg", tmp_path / "data.npz"
+    np.savez(data, x=X[:, None], y=(X > 0).astype(int))
+    report = rml.train(CLASSES, data, epochs=4, best=tmp_path / "best", report=page, plot=plot, seed=2).run()
+    text = page.read_text()
+    for part in [
+        "Training of &lt;text&gt;",
+        "It ended after 4 epochs.",
+        f"The metrics of epoch {report.best.epoch}, the best one",
+        '<table class="confusion">',
+        "rml.train(source, ",
+        "epochs=4, ",
+        "seed=2, best=",
+        "SHA-256 ",
+        "engine</th>",
+        ">compilation<",
+    ]:
+        assert part in text, part
+    assert plot.read_text().startswith("<svg") and "test" in plot.read_text()
+    # the parameters are the same as without a page
+    plain = rml.train(CLASSES, data, epochs=4, seed=2).run()
+    assert all(value.tobytes() == plain.states[path].tobytes() for path, value in report.states.items())
+
+
+def test_a_training_that_is_closed_or_fails_has_a_page(tmp_path):
+    page = tmp_path / "page.html"
+    with rml.train(LINE, DATA, epochs=100, report=page) as training:
+        next(training)
+    assert "It was interrupted after " in page.read_text()
+    wild = LINE.replace("-0.1", "-1e30")
+    with pytest.raises(rml.Error, match="diverged"):
+        rml.train(wild, DATA, epochs=5, report=page).run()
+    assert "It failed after" in page.read_text() and "error[diverged]" in page.read_text()
+
+
+def test_epochs_have_statistics_and_confusion_matrices(tmp_path):
+    training = rml.train(CLASSES, SIGNS, epochs=3, stats=True, confusion=True, log=tmp_path / "log")
+    report = training.run()
+    for epoch in report.epochs:
+        assert epoch.stats.keys() == {"net_0.dense_0.kernel", "net_0.dense_0.bias"}
+        assert all(stats.norm >= 0 and stats.gradient > 0 for stats in epoch.stats.values())
+        assert epoch.confusion.counts.sum() == training.info.test_windows and epoch.confusion.names == ("down", "up")
+    assert "gradient" in (tmp_path / "log" / "metrics.jsonl").read_text()
+    named = rml.train(CLASSES, SIGNS, epochs=1, confusion=("y", "logits")).run().epochs[0]
+    assert named.confusion.label == "y" and named.stats == {}
+    kernel = report.params["net_0.dense_0.kernel"]
+    assert report.epochs[-1].stats["net_0.dense_0.kernel"].mean == pytest.approx(kernel.mean())
+    assert rml.train(CLASSES, SIGNS, epochs=1).run().epochs[0].confusion is None
+
+
+def test_both_meanings_of_report(tmp_path):
+    walk = "node train() -> (k)\n  k = 0.0 fby k + 1.0;\n"
+    report = rml.train(walk, windows=6, report=[2, tmp_path / "page.html"]).run()
+    assert len(report.epochs) == 3 and "It ended after 3 reports." in (tmp_path / "page.html").read_text()
+
+
+def test_files_that_are_refused(tmp_path):
+    for keywords, message in [
+        ({"report": "page.htm"}, "report is a file whose name ends with .html"),
+        ({"report": ["a.html", "b.html"]}, "report is a number, a file or both"),
+        ({"plot": "curves.png"}, "plot is a file whose name ends with .svg"),
+    ]:
+        with pytest.raises(ValueError, match=message):
+            rml.train(LINE, DATA, **keywords)
+    for keywords in [{"report": tmp_path / "x.html", "save": tmp_path / "x.html"}, {"report": tmp_path / "no" / "x.html"}]:
+        with pytest.raises(rml.Error):
+            rml.train(LINE, DATA, **keywords)

@@ -20,11 +20,13 @@ pub(crate) fn folder() -> Result<PathBuf> {
     named(&variable)
 }
 
-/// `$RML_BACKENDS`, or else `$XDG_CACHE_HOME/rml`, or else `~/.cache/rml`; as an absolute path.
+/// `$RML_BACKENDS`, or else `$XDG_CACHE_HOME/rml`, or else `~/.cache/rml`, or on Windows `%LOCALAPPDATA%/rml`; as an
+/// absolute path.
 fn named(variable: &dyn Fn(&str) -> Option<String>) -> Result<PathBuf> {
     let folder = variable(VARIABLE)
         .or_else(|| Some(variable("XDG_CACHE_HOME")? + "/rml"))
         .or_else(|| Some(variable("HOME")? + "/.cache/rml"))
+        .or_else(|| Some(variable("LOCALAPPDATA")? + "/rml"))
         .with_context(|| format!("no cache folder: set {VARIABLE} to a folder with 2 GB of room"))?;
     Ok(std::path::absolute(folder)?)
 }
@@ -104,8 +106,8 @@ mod tests {
 
     #[test]
     fn the_nearest_variable_names_the_folder() {
-        let all = [("HOME", "/h"), ("XDG_CACHE_HOME", "/x"), (VARIABLE, "/r")];
-        for (n, folder) in [(3, "/r"), (2, "/x/rml"), (1, "/h/.cache/rml")] {
+        let all = [("LOCALAPPDATA", "/l"), ("HOME", "/h"), ("XDG_CACHE_HOME", "/x"), (VARIABLE, "/r")];
+        for (n, folder) in [(4, "/r"), (3, "/x/rml"), (2, "/h/.cache/rml"), (1, "/l/rml")] {
             assert_eq!(named(&all[..n]).unwrap(), std::path::absolute(folder).unwrap());
         }
         assert!(named(&[]).unwrap_err().to_string().contains(VARIABLE));

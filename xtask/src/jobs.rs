@@ -48,6 +48,8 @@ struct Step {
     env: BTreeMap<String, String>,
     within: String,
     when: Option<Extent>,
+    /// The systems that the step is for, as `std::env::consts::OS` names them; if there are none, it is for all.
+    on: Vec<String>,
     needs: Option<String>,
     empties: Option<String>,
     hint: Option<String>,
@@ -81,7 +83,7 @@ pub(crate) fn run(name: &str, extent: Extent) -> Result<()> {
         return Ok(());
     }
     install(&shell, job, &variables)?;
-    for step in job.step.iter().filter(|step| step.when.is_none_or(|when| when == extent)) {
+    for step in job.step.iter().filter(|step| step.is_for(extent)) {
         let program = step.needs.as_ref().filter(|program| !is_there(&shell, program));
         if let Some(program) = program {
             println!("\n== {}: skipped: there is no {program}", step.name);
@@ -105,13 +107,16 @@ pub(crate) fn run(name: &str, extent: Extent) -> Result<()> {
     Ok(stamp.map_or(Ok(()), |path| fs_err::write(path, wanted))?)
 }
 
+/// The name of the folder of programs in a Python environment.
+const SCRIPTS: &str = if cfg!(windows) { "Scripts" } else { "bin" };
+
 /// The folder of the programs of a Python environment, which is created if needed, and locked until the second value is
 /// dropped.
 pub(crate) fn environment(name: &str) -> Result<(PathBuf, File)> {
     let cache = cache::folder()?;
     let lock = cache::lock(&cache, name)?;
     run(&format!("{name} environment"), Extent::Full)?;
-    Ok((cache.join(name).join("venv/bin"), lock))
+    Ok((cache.join(name).join("venv").join(SCRIPTS), lock))
 }
 
 impl Job {
@@ -121,6 +126,14 @@ impl Job {
         let files = files.collect::<Result<Vec<_>>>()?.concat();
         let texts = files.iter().map(|file| format!("{}\n{}\n", file.path, file.text));
         Ok(texts.chain(self.step.iter().map(|step| format!("{}\n", step.run))).collect())
+    }
+}
+
+impl Step {
+    /// Whether the step is taken in tests of this extent, on this system.
+    fn is_for(&self, extent: Extent) -> bool {
+        let is_here = self.on.is_empty() || self.on.iter().any(|system| system == std::env::consts::OS);
+        is_here && self.when.is_none_or(|when| when == extent)
     }
 }
 
@@ -218,6 +231,7 @@ fn known(name: &str, bin: Option<&str>) -> Option<String> {
     let shown = |path: PathBuf| path.display().to_string();
     match name {
         "bin" => bin.map(str::to_owned),
+        "scripts" => Some(SCRIPTS.to_owned()),
         "root" => Some(shown(root())),
         "target" => Some(shown(target())),
         "cache" => Some(shown(cache::folder().ok()?)),
@@ -245,6 +259,7 @@ mod tests {
             let environment = job.environment.as_ref().map(|name| format!("{name} environment"));
             assert!(environment.is_none_or(|other| jobs.contains_key(&other)), "{name}");
             for step in &job.step {
+                assert!(step.on.iter().all(|on| ["linux", "macos", "windows"].contains(&&**on)), "{name}");
                 assert!(step.job.as_ref().is_none_or(|other| jobs.contains_key(other)), "{name}");
                 let is_command = step.job.is_none() && step.call.is_none();
                 let words = words(&step.run, &variables).unwrap();

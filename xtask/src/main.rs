@@ -58,6 +58,8 @@ enum Command {
     Imports,
     /// Install the Python package with pip, and test it
     Python,
+    /// Build the wheel of the Python package for this system in target/wheels, install it, and train with it
+    Wheels,
     /// Have Neovim edit programs, and pack the extension for Visual Studio Code where there is npm
     Editors,
     /// Have Chromium open the pages that `rml trace --html` and `rml train --report` write

@@ -169,7 +169,7 @@ fn the_results_are_those_of_the_best_report_that_is_kept() {
     let folder = parabola();
     folder.rml(&format!("{train} --best b --report r.html")).ok();
     let page = std::fs::read_to_string(folder.path("r.html")).expect("a page");
-    assert!(page.contains("results of epoch or report"), "the page says about which");
+    assert!(page.contains("<caption>The metrics of report 3, the best one</caption>"), "{page}");
     // The best report is in the earlier run, so only its metric is known.
     folder.rml("train p.rml --report 1 --windows 5 --save s --best b").ok();
     let resumed = folder.rml("train p.rml --report 1 --windows 7 --resume s --best b").ok();

@@ -396,3 +396,83 @@ fn a_number_that_nothing_can_train_needs_no_checkpoint() {
     let folder = Folder::new().file("p.rml", drawn);
     folder.rml("export p.rml --node main").fails(1, &["no-parameters", "`scale`"]);
 }
+
+/// A network of two numbers of different scales. The mean of the first one is large beside its deviation.
+const SCALED: &str = "
+node net(x: num [2]) -> (o: num [])
+  k = param([0.5, -0.25]);
+  o = sum(k * x);
+node train(x: num [2], y: num []) -> (loss: num [])
+  o, _ = diff_net(x, true, 0.1 * (y - o));
+  loss = (o - y) * (o - y);
+node infer(x: num [2]) -> (o: num [])
+  o = net(x);
+node other(z: num [2]) -> (o: num [])
+  o = net(z);
+node wider(x: num [3]) -> (o: num [])
+  o = net(x[0:2]);
+";
+
+/// Reads two numbers for each cycle, and prints what is found.
+const SCALED_MAIN: &str = "
+#include \"infer.h\"
+#include <stdio.h>
+int main(void) {
+    static infer_state state;
+    static infer_work work;
+    static const infer_num given[3][2] = {{60000.25f, 0.5f}, {60001.5f, 0.0f / 0.0f}, {59999.0f, 0.75f}};
+    infer_start(&state);
+    for (int t = 0; t < 3; t++) {
+        infer_in in;
+        infer_out out;
+        in.x[0] = given[t][0];
+        in.x[1] = given[t][1];
+        if (infer_run(&state, &work, &in, 1, &out) != 1) {
+            return 1;
+        }
+        printf(\"%.17g\\n\", (double)out.o);
+    }
+    return 0;
+}
+";
+
+#[test]
+fn an_exported_program_prepares_its_inputs_as_the_training_did() {
+    let rows = "a,b,y\n60000.25,0.5,1\n60001.5,,2\n59999,0.75,0\n60000.75,0.25,1\n";
+    let folder = Folder::new().file("p.rml", SCALED).file("t.csv", rows);
+    let columns = "--columns x=a,b --columns y=y";
+    for (f64_flag, number, tolerance) in [("", "float", 3e-6), ("--f64", "double", 0.0)] {
+        let train =
+            format!("train p.rml {f64_flag} --data t.csv {columns} --test 0 --fill x=mean --standardise x");
+        folder.rml(&format!("{train} --epochs 3 --save c.safetensors")).ok();
+        folder.rml("infer p.rml --params c.safetensors --data t.csv --split all --out o.json").ok();
+        let expected: serde_json::Value = serde_json::from_str(&folder.read("o.json")).expect("JSON");
+        let run = folder.rml("export p.rml --node infer --params c.safetensors --name infer");
+        let note =
+            "`x` gets values as in the data: NaN is a gap, which is filled, and values are standardised";
+        assert!(run.err.contains(note) && !run.err.contains("not-prepared"), "{}", run.err);
+        run.ok();
+        assert!(folder.read("infer.h").contains(note), "the header says it, too");
+        let main = SCALED_MAIN.replace("infer_num", number);
+        std::fs::write(folder.path("main.c"), main).expect("a file");
+        let found = printed(&folder, &["infer.c", "main.c"]);
+        let found: Vec<f64> = found.lines().map(|line| line.parse().expect("a number")).collect();
+        assert_eq!(found.len(), 3);
+        for (i, found) in found.iter().enumerate() {
+            let expected = expected["o"][i].as_f64().expect("a number");
+            assert!((found - expected).abs() <= tolerance, "{number} {i}: {found} {expected}");
+        }
+        for format in ["onnx", "stablehlo"] {
+            let run =
+                folder.rml(&format!("export p.rml --node infer --params c.safetensors --format {format}"));
+            assert!(run.err.contains(note), "{}", run.err);
+            run.ok();
+        }
+    }
+    let other = folder.rml("export p.rml --node other --params c.safetensors");
+    assert!(!other.err.contains("prepared") && !other.err.contains("standardised"), "{}", other.err);
+    other.ok();
+    folder
+        .rml("export p.rml --node wider --params c.safetensors")
+        .fails(1, &["export-refused", "input `x: num [3]` was standardised or filled by 2 numbers"]);
+}

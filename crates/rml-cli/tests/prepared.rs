@@ -30,6 +30,9 @@ node named(x: num [batch, 2]) -> (kind: int [batch])
 node again(y: int [batch]) -> (z: int [batch], n: int [batch])
   z = y;
   n = y + 1;
+
+node sum(v: num []) -> (o: num [])
+  o = v + (0.0 fby o);
 ";
 
 /// Rows of two kinds; `a` is in grams, `b` in metres, and some cells are empty.
@@ -86,6 +89,15 @@ fn inference_does_what_the_training_did() {
     let grad = "grad p.rml --node infer --loss loss --batch 1 --inputs x.json --params c.safetensors";
     let grad = folder.rml(grad);
     assert!(grad.err.contains("warning[not-prepared]"), "{}", grad.err);
+    let scale = "`x`: mean [4006.";
+    assert!(grad.err.contains(scale) && grad.err.contains(", deviation ["), "{}", grad.err);
+    // A node without `x` has nothing to prepare, and nor has a list of parameters.
+    let folder = folder.file("y.json", "{\"v\": [1.0]}");
+    let none = folder.rml("grad p.rml --node sum --inputs y.json --params c.safetensors");
+    let list = folder.rml("params list p.rml --node infer --params c.safetensors");
+    assert!(!(none.err.clone() + &list.err).contains("prepared"), "{} {}", none.err, list.err);
+    none.ok();
+    assert!(list.ok().contains("net_0.dense_0.kernel"));
     let other = "train p.rml --data t.csv --resume e.safetensors --epochs 21 --fill x=0";
     folder.rml(other).fails(1, &["resume-mismatch", "expected fill x=mean; standardise x, found fill x=0"]);
 }

@@ -52,6 +52,7 @@ fn a_page_tells_how_a_training_went_and_how_to_do_it_again() {
         ">computing: steps and evaluations<",
         ">compilation<",
         "l.rml:4</th>",
+        "<caption>The metrics of epoch 3, the last one</caption>",
     ] {
         assert!(page.contains(part), "{part} in {page}");
     }
@@ -74,7 +75,7 @@ fn classes_are_counted_that_an_evaluation_finds() {
         folder.rml(&format!("{train} --confusion y:{output}")).ok();
         let page = folder.read("r.html");
         let caption = format!(
-            "`y` in rows, what `{output}` says in columns, over the validation windows after epoch 1: {others}"
+            "<code>y</code> in rows, what <code>{output}</code> says in columns, over the validation windows after epoch 1: {others}"
         );
         for part in [&zero, &one, &caption] {
             assert!(page.contains(part), "{part} in {page}");
@@ -95,7 +96,7 @@ fn samples_are_the_same_windows_with_what_was_found() {
     folder.rml("train only.rml --data c.json --epochs 2 --test last:3 --report r.html").ok();
     let page = folder.read("r.html");
     for part in [
-        "3 of the 3 test windows, the same ones after each epoch: `scores` beside `y`, after epoch 2, 0 of 3 are right",
+        "3 of the 3 test windows, the same ones after each epoch: <code>scores</code> beside <code>y</code>, after epoch 2, 0 of 3 are right",
         // Scores 0 and -2, of which the first is found, and 1 is right.
         "✗ <b>0</b></span> <span class=\"answer\">is 1</span>",
         "<span style=\"--share:88.1%\"><i>0</i> 88 %</span>",
@@ -112,7 +113,10 @@ fn samples_are_the_same_windows_with_what_was_found() {
     let folder = folder.file("n.rml", shown);
     folder.rml("train n.rml --data d.json --epochs 1 --test 2 --report r.html").ok();
     let page = folder.read("r.html");
-    assert!(page.contains("`o` beside `y`, after epoch 1<") && page.contains(", off by "), "{page}");
+    assert!(
+        page.contains("<code>o</code> beside <code>y</code>, after epoch 1<") && page.contains(", off by "),
+        "{page}"
+    );
     // Nothing is right or wrong where no output is of the type of an input.
     folder.rml("train l.rml --data d.json --epochs 1 --test 2 --report r.html").ok();
     assert!(!folder.read("r.html").contains("id=\"samples\""));

@@ -317,7 +317,12 @@ impl Preparation {
 
     /// Whether gaps of an input are filled.
     pub fn fills(&self, input: &str) -> bool {
-        self.steps.get(input).is_some_and(|steps| steps.fill.is_some())
+        self.fill(input).is_some()
+    }
+
+    /// What stands in the gaps of an input: one number, or one for each element.
+    pub fn fill(&self, input: &str) -> Option<&[f64]> {
+        self.steps.get(input)?.fill.as_deref()
     }
 
     /// A column of an input with the numbers of classes instead of those of texts; `names` are the texts of its

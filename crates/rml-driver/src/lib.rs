@@ -52,7 +52,7 @@ pub use lower::{declared_parameters, unlearned, variables, written_parameters};
 pub use names::{ClassAxes, InputClasses, ValueNames};
 pub use options::Options;
 pub use program::Program;
-pub use reduce::{keep_inputs, show_ends};
+pub use reduce::{keep_inputs, prepare_inputs, show_ends};
 pub use report::{CheckReport, check, check_report};
 pub use rml_analysis::Bounded;
 pub use rml_elab::{Index, Meaning, NamePlace, NodePlace, Variable, VariableKind};

@@ -1,9 +1,11 @@
-//! A program with another interface: without some of its inputs, or with the ends of its windows among the outputs.
+//! A program with another interface: without some of its inputs, with inputs as they are in the data, or with the ends
+//! of its windows among the outputs.
 
 use std::sync::Arc;
 
 use rml_ir::flat::Drawn;
-use rml_ir::{OutputInfo, pass};
+use rml_ir::pass::InputSteps;
+use rml_ir::{InputInfo, OutputInfo, pass};
 
 use crate::program::Program;
 
@@ -32,6 +34,13 @@ pub fn keep_inputs(program: &Program, keep: impl Fn(&str) -> bool) -> Program {
         warnings: program.warnings.clone(),
         flat: Arc::new(flat),
     }
+}
+
+/// The program that first does these steps with its inputs. They must fit ([`InputSteps::misfit`]).
+pub fn prepare_inputs<'s>(program: &Program, steps: impl Fn(&InputInfo) -> InputSteps<'s>) -> Program {
+    let steps: Vec<InputSteps<'s>> = program.inputs.iter().map(steps).collect();
+    let flat = pass::prepare_inputs(Drawn::clone(&program.flat), &steps);
+    Program { flat: Arc::new(flat), ..program.clone() }
 }
 
 /// The program with the ends of its outermost windows as additional outputs, and the indices of these outputs.

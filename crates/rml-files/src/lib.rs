@@ -7,6 +7,7 @@
 //! determines the memory that the process may use.
 
 pub mod contents;
+mod digest;
 mod distinct;
 mod growing;
 mod kept;
@@ -15,6 +16,7 @@ mod output;
 mod scratch;
 mod unpacked;
 
+pub use digest::digest;
 pub use distinct::{Written, check_distinct};
 pub use growing::{FileStamp, Growing, HeldFolder, create_folder, hold, mark, remove, try_hold};
 pub use kept::FileCache;

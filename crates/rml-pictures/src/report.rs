@@ -15,7 +15,7 @@ use rml_base::visible;
 use serde_json::json;
 
 use crate::curves::{Panel, curves};
-use html::{Head, document, pairs, scrolled, text};
+use html::{Head, document, pairs, prose, scrolled, text};
 pub use matrix::ConfusionMatrix;
 pub use parameters::{Trained, norm};
 pub use samples::{Samples, Series, ShownWindow};
@@ -31,7 +31,9 @@ pub struct TrainingReport {
     pub findings: String,
     /// What is known about the program, in lines.
     pub verdict: Vec<String>,
-    /// The last metrics: names and values.
+    /// What the metrics are of.
+    pub results_of: String,
+    /// The metrics: names and values.
     pub results: Vec<(String, String)>,
     /// The learning curves.
     pub curves: Curves,
@@ -144,12 +146,12 @@ impl TrainingReport {
         match &self.confusion {
             Some(matrix) => matrix.to_html(),
             None if self.no_confusion.is_empty() => String::new(),
-            None => format!("<p class=\"dim\">{}</p>\n", text(&self.no_confusion)),
+            None => format!("<p class=\"dim\">{}</p>\n", prose(&self.no_confusion)),
         }
     }
 
     fn result(&self) -> String {
-        pairs("The last metrics", &self.results)
+        pairs(&self.results_of, &self.results)
     }
 
     fn time(&self) -> String {
@@ -174,7 +176,7 @@ impl TrainingReport {
             ),
         );
         for note in &self.time_notes {
-            let _ = writeln!(out, "<p class=\"dim\">{}</p>", text(note));
+            let _ = writeln!(out, "<p class=\"dim\">{}</p>", prose(note));
         }
         if !self.lines.is_empty() {
             let mut rows = String::new();
@@ -234,7 +236,8 @@ mod tests {
     fn report() -> TrainingReport {
         TrainingReport {
             title: "train <x>".into(),
-            outcome: "ended after epoch 2".into(),
+            outcome: "ended after epoch 2, before `loss < 1`".into(),
+            results_of: "The metrics of epoch 2".into(),
             results: vec![("loss".into(), "0.5".into())],
             confusion: Some(ConfusionMatrix {
                 caption: "y".into(),
@@ -259,6 +262,8 @@ mod tests {
         let html = report().to_html();
         for part in [
             "<title>train &lt;x&gt;</title>",
+            "ended after epoch 2, before <code>loss &lt; 1</code></p>",
+            "<caption>The metrics of epoch 2</caption>",
             "href=\"#confusion\"",
             "<td class=\"right\" style=\"--share:75%\">3</td>",
             "<td class=\"wrong\" style=\"--share:30%\">1</td>",

@@ -1,8 +1,9 @@
-//! Output for front ends: diagnostics as text with source lines or as JSON, and [verdicts](verdict) in both forms. This
-//! crate does not print.
+//! Output for front ends: diagnostics as text with source lines or as JSON, [verdicts](verdict) in both forms, and the
+//! page of a [training]. This crate does not print.
 
 mod human;
 mod json;
+pub mod training;
 pub mod verdict;
 
 pub use human::human;

@@ -4,6 +4,7 @@
 mod dump;
 mod mismatch;
 mod position;
+mod prepared;
 mod roots;
 #[cfg(test)]
 pub(crate) mod tests;
@@ -204,18 +205,6 @@ impl Checkpoint {
         let options = self.settings(options.clone());
         let program = rml_driver::compile(source, &options)?;
         Ok(program.with_warnings(changed(self.position.as_ref(), &options.set)))
-    }
-
-    /// A warning that a program with these states gets unprepared values: the training scaled or replaced them.
-    pub fn unprepared(&self) -> Option<Diagnostic> {
-        let preparation = self.preparation();
-        let changed = preparation.changed_inputs();
-        let names = changed.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ");
-        let first = changed.first()?;
-        let what = format!("the training of the checkpoint standardised {names}, which is not done here");
-        let help = format!("give `{first}` in that scale: less its mean, and divided by its deviation");
-        let d = Diagnostic::warning(codes::NOT_PREPARED, what);
-        Some(d.note("`rml infer`, `run` and `trace` prepare data as the checkpoint says").help(help))
     }
 
     /// The separate states of a shard except the first one, if the checkpoint has them.

@@ -59,6 +59,9 @@ pub struct CProgram {
     pub name: String,
     /// The files.
     pub files: Exported,
+    /// Notes about inputs that the program prepares as the training of the checkpoint did: sentences without a full
+    /// stop.
+    pub notes: Vec<String>,
     /// Findings that did not stop the export.
     pub warnings: Diagnostics,
     /// The texts that the findings point into.
@@ -66,7 +69,8 @@ pub struct CProgram {
 }
 
 /// Exports node [`Options::node`] as C99 that uses only static memory. States start with the values of the checkpoint,
-/// or else with those of the program; parameters that nothing changes are constants.
+/// or else with those of the program; parameters that nothing changes are constants. Inputs that the training of the
+/// checkpoint standardised or filled get the values of the data, and the exported program prepares them.
 ///
 /// # Errors
 /// A program that does not compile, or has no plan of fixed memory; a checkpoint of another program; a name that is not
@@ -86,17 +90,17 @@ pub fn export_c(
     checkpoint: Option<&Checkpoint>,
     export: &CExport,
 ) -> Result<CProgram, Error> {
-    let Prepared { program, plan, states } = prepare(source, options, checkpoint, export.cycles)?;
+    let Prepared { program, plan, states, notes } = prepare(source, options, checkpoint, export.cycles)?;
     let fail = |d: Diagnostic| program.error(d);
     let name = name(&program, export).map_err(fail)?;
     let cycles = cycles(&plan, export.cycles).map_err(fail)?;
     let note = format!("Node `{}`, made by rml. Change the program, not this file.", program.node());
-    let note = note + &values(&program, checkpoint);
+    let note = note + &values(&program, checkpoint) + &sentences(&notes);
     let options = rml_c::Options { name: name.clone(), cycles, math: export.math, note };
     let files = rml_c::export(&plan, &|key| states.of(key), &options);
     let files = files.map_err(|why| fail(refused(&program, &plan, &why)))?;
     let (warnings, sources) = (program.warnings().clone(), Arc::clone(program.sources()));
-    Ok(CProgram { name, files, warnings, sources })
+    Ok(CProgram { name, files, notes, warnings, sources })
 }
 
 /// Sentences that explain the integers of inputs and outputs.
@@ -114,11 +118,17 @@ fn values(program: &Program, checkpoint: Option<&Checkpoint>) -> String {
     ports(program, &names).into_iter().map(one).collect()
 }
 
-/// A program, its plan, and the start values of its states.
+/// Notes as sentences after another one.
+fn sentences(notes: &[String]) -> String {
+    notes.iter().map(|note| format!(" {note}.")).collect()
+}
+
+/// A program, its plan, the start values of its states, and notes about its inputs.
 struct Prepared {
     program: Program,
     plan: Plan,
     states: States,
+    notes: Vec<String>,
 }
 
 /// The states of a checkpoint.
@@ -138,6 +148,8 @@ fn prepare(
     cycles: Option<usize>,
 ) -> Result<Prepared, Error> {
     let program = params::program(source, options, checkpoint)?;
+    let prepares = checkpoint.map(|checkpoint| checkpoint.prepares(&program)).transpose()?;
+    let (program, notes) = prepares.unwrap_or_else(|| (program, Vec::new()));
     let fail = |d: Diagnostic| program.error(d);
     let states = checkpoint.map(|c| c.select(&program, Policy::Available)).transpose().map_err(fail)?;
     let fed = if cycles.is_some() { Fed::Windows } else { Fed::Blocks };
@@ -146,7 +158,7 @@ fn prepare(
     if checkpoint.is_none() && !plan.waits {
         given(&program, source, options).map_err(fail)?;
     }
-    Ok(Prepared { plan, states: States(states.unwrap_or_default()), program })
+    Ok(Prepared { plan, states: States(states.unwrap_or_default()), program, notes })
 }
 
 fn plan(program: &Program, fed: Fed) -> Result<Plan, Diagnostic> {

@@ -118,7 +118,7 @@ pub fn grad(
     let compiled = differentiable(source, &start.settings(options), grad.loss.as_deref())?;
     let given = Given::new(&compiled.backward, inputs, grad)?;
     let mut found = gradients(&compiled, &given, &start)?;
-    found.warnings.extend(start.changed(options));
+    found.warnings.extend(start.changed(options, &compiled.backward));
     Ok(found)
 }
 
@@ -141,11 +141,11 @@ impl Start {
     }
 
     /// Warnings about differences from the training of the checkpoint.
-    fn changed(&self, options: &Options) -> Vec<Diagnostic> {
+    fn changed(&self, options: &Options, program: &Program) -> Vec<Diagnostic> {
         let position = self.checkpoint.as_ref().and_then(|c| c.position.as_ref());
         checkpoint::changed(position, &options.set)
             .into_iter()
-            .chain(self.checkpoint.as_ref().and_then(Checkpoint::unprepared))
+            .chain(self.checkpoint.as_ref().and_then(|checkpoint| checkpoint.unprepared(program)))
             .collect()
     }
 

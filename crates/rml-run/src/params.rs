@@ -167,8 +167,7 @@ pub(crate) fn program(
     checkpoint: Option<&Checkpoint>,
 ) -> Result<Program, Error> {
     let Some(checkpoint) = checkpoint else { return compile(source, &any_batch(options)) };
-    let program = checkpoint.compile(source, &any_batch(&checkpoint.settings(options.clone())))?;
-    Ok(program.with_warnings(checkpoint.unprepared()))
+    checkpoint.compile(source, &any_batch(&checkpoint.settings(options.clone())))
 }
 
 /// The options, with 1 for the dimension `batch` if it has no value.

@@ -6,7 +6,8 @@ use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
 use rml_ir::flat::{self, Drawn};
 use rml_ir::normal::{self, Differentiated};
-use rml_ir::{Value, pass};
+use rml_ir::pass::InputSteps;
+use rml_ir::{Data, Value, pass};
 use rml_sim::oracle::{self, FixedPoint, OracleOptions};
 use rml_sim::{InputCell, Status};
 use rml_testkit::flat::{check_passes, random};
@@ -60,6 +61,38 @@ proptest! {
         let values = loaded.into_iter().map(|(key, id)| (key.clone(), value(id))).collect();
         let begun = pass::begin_with(flat::Flat::clone(&flat), &values);
         let found = run(&Drawn::new(begun).expect("values alone"), &inputs, closed);
+        for v in flat.vars.ids() {
+            let same = expected.row(v).iter().zip(&found.row(v)).all(|(e, f)| f.same(e));
+            prop_assert!(same, "{v}: {:?} {:?}\n{}", expected.row(v), found.row(v), flat::print(&flat));
+        }
+    }
+
+    #[test]
+    fn a_program_that_prepares_its_inputs_is_one_that_gets_prepared_ones(
+        numbers in vec(any::<u32>(), 20..200),
+        data in vec(any::<u32>(), 90),
+        cycles in 0_usize..10,
+        closed: bool,
+    ) {
+        let (flat, _) = random::program(&numbers, 25, false);
+        let inputs = random::trace(&flat, &data, cycles, false);
+        let steps = InputSteps { fill: Some(&[2.0]), scale: Some((&[1.5], &[0.25])) };
+        let value = |value: &Value| match value.to_data() {
+            Data::F32(v) => Data::F32(v.iter().map(|x| (if x.is_nan() { 2.0 } else { *x } - 1.5) / 0.25).collect()),
+            Data::F64(v) => Data::F64(v.iter().map(|x| (if x.is_nan() { 2.0 } else { *x } - 1.5) / 0.25).collect()),
+            data => data,
+        };
+        let value = |given: &Value| Value::new(given.shape(), value(given));
+        let cell = |cell: &InputCell| match cell {
+            InputCell::Given(given) => InputCell::Given(value(given)),
+            InputCell::OnDemand(given) => InputCell::OnDemand(given.as_ref().map(value)),
+            InputCell::Absent => InputCell::Absent,
+        };
+        let prepared = |cells: &Vec<InputCell>| cells.iter().map(cell).collect();
+        let ready: Vec<Vec<InputCell>> = inputs.iter().map(prepared).collect();
+        let expected = run(&flat, &ready, closed);
+        let preparing = pass::prepare_inputs(Drawn::clone(&flat), &vec![steps; flat.inputs.len()]);
+        let found = run(&preparing, &inputs, closed);
         for v in flat.vars.ids() {
             let same = expected.row(v).iter().zip(&found.row(v)).all(|(e, f)| f.same(e));
             prop_assert!(same, "{v}: {:?} {:?}\n{}", expected.row(v), found.row(v), flat::print(&flat));

@@ -47,7 +47,7 @@ pub use rml_driver::{
 pub use rml_engine::End;
 pub use rml_files::contents::files_below;
 pub use rml_files::{
-    Written, check_distinct, check_output, create_folder, memory, write_output, write_outputs,
+    Written, check_distinct, check_output, create_folder, digest, memory, write_output, write_outputs,
 };
 pub use rml_ir::typed::StaticValue;
 pub use rml_ir::{DType, Data, InputInfo, OutputInfo, Precision, Shape, Tensor, Type, Value};

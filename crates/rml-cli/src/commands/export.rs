@@ -48,6 +48,11 @@ fn check_folder(args: &Export) -> Result<(), Stop> {
         .into())
 }
 
+/// Prints the notes about an exported program.
+fn noted(notes: &[String], output: &mut Output) {
+    notes.iter().for_each(|note| output.note(&format!("{note}\n")));
+}
+
 /// Writes two files; neither is written without the other.
 fn c(
     args: &Export,
@@ -69,6 +74,7 @@ fn c(
     let export = CExport { name: args.name.clone(), cycles: args.cycles, math };
     let program = rml::export_c(source, options, checkpoint, &export)?;
     output.report(&program.warnings, &program.sources);
+    noted(&program.notes, output);
     let files = [("h", &program.files.header), ("c", &program.files.source)];
     let files = files.map(|(ending, text)| (args.out.join(format!("{}.{ending}", program.name)), text));
     rml::create_folder(&args.out)?;
@@ -106,6 +112,7 @@ fn model(
     let export = ModelExport { format, cycles: args.cycles, mapping: mapping.as_ref() };
     let model = rml::export_model(source, options, checkpoint, &export)?;
     output.report(&model.warnings, &model.sources);
+    noted(&model.notes, output);
     let name = args.name.as_ref().unwrap_or(&model.node);
     let file = args.out.join(format!("{name}.{}", format.ending()));
     rml::create_folder(&args.out)?;

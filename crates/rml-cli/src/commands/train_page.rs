@@ -2,15 +2,12 @@
 
 use std::cell::Cell;
 use std::ffi::OsString;
-use std::fs::File;
-use std::io::{self, Read as _};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use clap::ValueEnum as _;
 use rml::{Error, Options, Source, TrainPage, TrainRecord, TrainReport};
-use rml_render::verdict;
-use sha2::{Digest as _, Sha256};
+use rml_render::training::{self, Begun};
 
 use super::profile::Measuring;
 use super::served::Beside;
@@ -47,19 +44,18 @@ impl Paged {
         let Some(file) = args.page() else { return Ok((None, measuring)) };
         let read: Vec<&PathBuf> = data.into_iter().chain(&args.resume).collect();
         super::check_output(file, source, read.iter().map(|path| Some(*path)))?;
-        let mut facts =
-            vec![("version".to_owned(), format!("rml {}", env!("CARGO_PKG_VERSION"))), computing(args)];
-        for path in source.files().iter().chain(read) {
-            facts.push((path.display().to_string(), digest(path).unwrap_or_else(|e| rml::refusal(&e))));
-        }
-        let page = TrainPage {
-            title: format!("Training of {}", args.program.file.display()),
-            verdict: verdict(args, source),
+        let computing = &args.computing;
+        let engine = computing.engine.to_possible_value();
+        let engine = engine.as_ref().map_or("", |value| value.get_name());
+        let begun = Begun {
+            source,
+            options: options(args)?,
+            computing: (engine, &computing.backend, &computing.device),
+            files: read.into_iter().cloned().collect(),
             command: command(std::env::args_os()),
-            facts,
             of_best: args.best.is_some(),
-            ..TrainPage::default()
         };
+        let page = begun.page();
         let mut paged = Self { file: file.clone(), page, live: None };
         if args.view {
             let (sent, url) = Beside::begin(paged.running(&TrainRecord::default()))?;
@@ -96,13 +92,7 @@ impl Paged {
         if !record.has_begun() {
             return Ok(());
         }
-        let render = |e: &Error| rml_render::human(e.diagnostics(), e.sources(), false);
-        let page = TrainPage {
-            outcome: ended(record, outcome),
-            findings: outcome.err().map(render).unwrap_or_default(),
-            profile: measuring.report(),
-            ..self.page.clone()
-        };
+        let page = training::ended(&self.page, record, outcome, measuring.report());
         match (super::write(&self.file, record.page(&page).as_bytes()), outcome) {
             (Err(Stop::Errors(error)), Err(_)) => {
                 output.report(error.diagnostics(), error.sources());
@@ -113,58 +103,15 @@ impl Paged {
     }
 }
 
-/// How the training ended, in a sentence.
-fn ended(record: &TrainRecord, outcome: Result<&TrainReport, &Error>) -> String {
-    let done = record.done();
-    match outcome {
-        Err(_) => format!("It failed after {done}."),
-        Ok(report) if report.interrupted => format!("It was interrupted after {done}."),
-        Ok(report) if report.out_of_patience => {
-            format!("It ended after {done}, since none was better for long.")
-        }
-        Ok(TrainReport { is_met: Some(false), .. }) => {
-            format!("It ended after {done}, before its `--until` condition held.")
-        }
-        Ok(_) => format!("It ended after {done}."),
-    }
-}
-
-/// The facts about the program before it runs; none for a program with errors, since the training reports these.
-fn verdict(args: &Train, source: &Source) -> Vec<String> {
-    let Ok(set) = super::settings(&args.program.set, args.program.batch) else { return Vec::new() };
-    let options = Options {
-        node: Some(args.node.clone().unwrap_or_else(|| "train".to_owned())),
-        set,
+/// The node and its settings.
+fn options(args: &Train) -> Result<Options, Stop> {
+    Ok(Options {
+        node: args.node.clone(),
+        set: super::settings(&args.program.set, args.program.batch)?,
         batch: args.program.batch,
         precision: super::precision(args.program.f64),
         ..Options::default()
-    };
-    let Ok(analysis) = rml::analyse_any_batch(source, &options) else { return Vec::new() };
-    std::iter::once(verdict::line(&analysis)).chain(verdict::engine_line(&analysis)).collect()
-}
-
-/// The engine and backend, as a name and a value.
-fn computing(args: &Train) -> (String, String) {
-    let computing = &args.computing;
-    let engine = computing.engine.to_possible_value().map_or(String::new(), |v| v.get_name().to_owned());
-    ("engine".to_owned(), format!("{engine}, backend {} on {}", computing.backend, computing.device))
-}
-
-/// The SHA-256 digest of a file, as `sha256sum` prints it, and its length.
-fn digest(path: &Path) -> io::Result<String> {
-    const PIECE: usize = 1 << 16;
-    let (mut file, mut hash, mut piece, mut length) = (File::open(path)?, Sha256::new(), vec![0; PIECE], 0);
-    loop {
-        match file.read(&mut piece)? {
-            0 => break,
-            n => {
-                hash.update(&piece[..n]);
-                length += n;
-            }
-        }
-    }
-    let hex: String = hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect();
-    Ok(format!("SHA-256 {hex}, {length} bytes"))
+    })
 }
 
 /// The arguments of this process, quoted for a shell.

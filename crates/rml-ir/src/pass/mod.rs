@@ -25,6 +25,7 @@ mod forget;
 mod inline;
 mod lower;
 mod normalize;
+mod prepare_inputs;
 mod settle;
 mod show_ends;
 mod show_norms;
@@ -41,6 +42,7 @@ pub use inline::{
 };
 pub use lower::{Keep, LowerStep, lower, lower_drawn, lower_with};
 pub use normalize::normalize;
+pub use prepare_inputs::{InputSteps, prepare_inputs};
 pub use settle::settle;
 pub use show_ends::show_ends;
 pub use show_norms::show_norms;

@@ -36,9 +36,9 @@ pub(super) fn document(head: &Head<'_>, sections: &[Section], scripts: &str) -> 
          <title>{title}</title>\n<style>{STYLE}</style>\n</head>\n<body>\n<header>\n<h1>{title}</h1>\n"
     );
     let class = if findings.is_empty() { "outcome" } else { "failed" };
-    let _ = writeln!(out, "<p id=\"outcome\" class=\"{class}\">{}</p>", text(outcome));
+    let _ = writeln!(out, "<p id=\"outcome\" class=\"{class}\">{}</p>", prose(outcome));
     for line in *lines {
-        let _ = writeln!(out, "<p class=\"dim\">{}</p>", text(line));
+        let _ = writeln!(out, "<p class=\"dim\">{}</p>", prose(line));
     }
     if !findings.is_empty() {
         let _ = writeln!(out, "<pre tabindex=\"0\">{}</pre>", text(findings));
@@ -71,12 +71,28 @@ pub(super) fn pairs(caption: &str, pairs: &[(String, String)]) -> String {
         format!("<tr><th scope=\"row\">{}</th><td class=\"text\">{}</td></tr>\n", text(name), text(value))
     };
     let rows: String = pairs.iter().map(row).collect();
-    scrolled(caption, &format!("<table><caption>{caption}</caption><tbody>\n{rows}</tbody></table>"))
+    scrolled(
+        &text(caption),
+        &format!("<table><caption>{}</caption><tbody>\n{rows}</tbody></table>", prose(caption)),
+    )
 }
 
 /// A table that may be wider than the page: it scrolls by keys, too.
 pub(super) fn scrolled(label: &str, table: &str) -> String {
     format!("<div class=\"scroll\" role=\"region\" aria-label=\"{label}\" tabindex=\"0\">{table}</div>\n")
+}
+
+/// A sentence. What stands between two backticks is code.
+pub(super) fn prose(sentence: &str) -> String {
+    let parts: Vec<&str> = sentence.split('`').collect();
+    if parts.len().is_multiple_of(2) {
+        return text(sentence);
+    }
+    let part = |(i, part): (usize, &&str)| match i % 2 {
+        0 => text(part),
+        _ => format!("<code>{}</code>", text(part)),
+    };
+    parts.iter().enumerate().map(part).collect()
 }
 
 /// A text that may be anything.

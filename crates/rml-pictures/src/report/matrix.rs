@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use super::html::{scrolled, text};
+use super::html::{prose, scrolled, text};
 
 /// How often one class was taken for another.
 #[derive(Clone, Debug, Default)]
@@ -46,7 +46,7 @@ impl ConfusionMatrix {
             "Confusion matrix",
             &format!(
                 "<table class=\"confusion\"><caption>{}</caption><thead><tr><th scope=\"col\">right \\ found</th>{heads}</tr></thead><tbody>\n{rows}</tbody></table>",
-                text(caption)
+                prose(caption)
             ),
         );
         matrix + &scores(counts, &name)

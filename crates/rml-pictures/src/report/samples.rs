@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use super::bitmap;
-use super::html::text;
+use super::html::{prose, text};
 use crate::histogram::number;
 
 /// Some of the windows that an evaluation ran.
@@ -70,7 +70,7 @@ impl Samples {
         let broad = if cards.contains("<polyline") { " broad" } else { "" };
         format!(
             "<p class=\"dim\">{}</p>\n<div class=\"samples{broad}\">\n{cards}</div>\n",
-            text(&self.caption)
+            prose(&self.caption)
         )
     }
 }

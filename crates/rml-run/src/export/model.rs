@@ -10,7 +10,7 @@ use rml_onnx::Refused;
 use rml_plan::{Ends, Plan};
 use rml_weights::Mapping;
 
-use super::{Prepared, cycles, few, prepare};
+use super::{Prepared, cycles, few, prepare, sentences};
 use crate::checkpoint::Checkpoint;
 
 /// The format in which a program is written.
@@ -85,6 +85,9 @@ pub struct ExportedModel {
     pub inputs: Vec<String>,
     /// The names of the graph's outputs: the outputs, then the next states, and whether an error is suspected.
     pub outputs: Vec<String>,
+    /// Notes about inputs that the program prepares as the training of the checkpoint did: sentences without a full
+    /// stop.
+    pub notes: Vec<String>,
     /// Findings that did not stop the export.
     pub warnings: Diagnostics,
     /// The texts that the findings point into.
@@ -94,6 +97,7 @@ pub struct ExportedModel {
 /// Exports node [`Options::node`] as a graph that other tools run. One call runs a window of exactly
 /// [`cycles`](ModelExport::cycles) cycles, or a block if there are no windows. States start with the values of the
 /// checkpoint, or else with those of the program; parameters that nothing changes are constants.
+/// Inputs are prepared as in [`export_c`](crate::export_c).
 ///
 /// # Errors
 /// A program that does not compile, or has no plan of fixed memory; a checkpoint of another program; operations that
@@ -115,7 +119,7 @@ pub fn export_model(
     export: &ModelExport<'_>,
 ) -> Result<ExportedModel, Error> {
     let ticks = export.cycles;
-    let Prepared { program, plan, states } = prepare(source, options, checkpoint, ticks)?;
+    let Prepared { program, plan, states, notes } = prepare(source, options, checkpoint, ticks)?;
     let fail = |d: Diagnostic| program.error(d);
     let ticks = cycles(&plan, ticks).map_err(fail)?;
     check(&program, &plan, ticks).map_err(fail)?;
@@ -128,13 +132,15 @@ pub fn export_model(
     let of = if ticks == 1 { "one cycle".to_owned() } else { format!("{ticks} cycles") };
     let note =
         format!("Node `{}`, {of} a call, made by rml. Change the program, not this file.", program.node());
+    let note = note + &sentences(&notes);
     let bytes = match export.format {
         ModelFormat::Onnx => rml_onnx::export(&model, &note).map_err(|why| fail(refused(&program, &why)))?,
         ModelFormat::StableHlo => rml_stablehlo::export(&model, &note).into_bytes(),
     };
     let (warnings, sources) = (program.warnings().clone(), Arc::clone(program.sources()));
     let (inputs, outputs) = names(&model);
-    Ok(ExportedModel { node: program.node().to_owned(), bytes, inputs, outputs, warnings, sources })
+    let node = program.node().to_owned();
+    Ok(ExportedModel { node, bytes, inputs, outputs, notes, warnings, sources })
 }
 
 /// Gives the ports of a graph the names of a mapping. The new value of a state has the name of the state, and its

@@ -145,7 +145,7 @@ pub fn gradcheck(
     let compiled = differentiable(source, &options, grad.loss.as_deref())?;
     let given = Given::new(&compiled.backward, inputs, grad)?;
     let mut found = gradients(&compiled, &given, &start)?;
-    found.warnings.extend(start.changed(&options));
+    found.warnings.extend(start.changed(&options, &compiled.backward));
     Checker { compiled: &compiled, start, options: check }.check(given, found)
 }
 

@@ -89,9 +89,11 @@ impl TrainRecord {
             outcome: page.outcome.clone(),
             findings: page.findings.clone(),
             verdict: page.verdict.clone(),
+            results_of: last.map(|last| self.caption(last, page.of_best)).unwrap_or_default(),
             results: last.map(results).unwrap_or_default(),
             samples: last.and_then(|last| self.samples(last)),
-            confusion: last.and_then(|last| last.confusion.as_ref().map(|found| matrix(found, last.epoch))),
+            confusion: last
+                .and_then(|last| last.confusion.as_ref().map(|found| matrix(found, &self.place(last)))),
             parameters: self.parameters(),
             command: page.command.clone(),
             live: page.live,
@@ -136,6 +138,18 @@ impl TrainRecord {
         let best = last.best.as_ref().filter(|_| of_best);
         let of = |epoch: u64| self.epochs.iter().rev().find(|summary| summary.epoch == epoch);
         best.and_then(|best| of(best.epoch)).or(Some(last))
+    }
+
+    /// The name of an epoch or report: `epoch 3`.
+    fn place(&self, summary: &EpochSummary) -> String {
+        format!("{} {}", steps(&self.epochs), summary.epoch)
+    }
+
+    /// What the shown metrics are of.
+    fn caption(&self, shown: &EpochSummary, of_best: bool) -> String {
+        let is_best = of_best && shown.best.as_ref().is_some_and(|best| best.epoch == shown.epoch);
+        let which = if is_best { "best" } else { "last" };
+        format!("The metrics of {}, the {which} one", self.place(shown))
     }
 
     fn samples(&self, last: &EpochSummary) -> Option<Samples> {
@@ -215,25 +229,25 @@ fn numbers(value: &Value) -> Vec<f64> {
     }
 }
 
-/// The metrics of the epoch or report whose parameters are the result, and the best one so far.
+/// The metrics of an epoch or report, and the best one so far.
 fn results(last: &EpochSummary) -> Vec<(String, String)> {
     let parts = [("training", &last.train), ("validation", &last.validation), ("test", &last.test)];
     let metrics = parts.into_iter().flat_map(|(part, metrics)| {
         metrics.iter().map(move |(name, value)| (format!("{part} {name}"), format!("{value:.6}")))
     });
     let best = last.best.as_ref().map(|best| {
-        (format!("best {}", best.metric), format!("{:.6} in epoch or report {}", best.value(), best.epoch))
+        let step = steps(std::slice::from_ref(last));
+        (format!("best {}", best.metric), format!("{:.6} in {step} {}", best.value(), best.epoch))
     });
-    let of = last.best.iter().map(|_| ("results of epoch or report".to_owned(), last.epoch.to_string()));
-    of.chain(metrics).chain(best).collect()
+    metrics.chain(best).collect()
 }
 
-fn matrix(confusion: &Confusion, epoch: u64) -> ConfusionMatrix {
+fn matrix(confusion: &Confusion, place: &str) -> ConfusionMatrix {
     let (right, all) = confusion.right();
     let Confusion { label, found, of, counts, names, others } = confusion;
     let others = if *others > 0 { format!("; {others} were no class") } else { String::new() };
     let caption = format!(
-        "`{label}` in rows, what `{found}` says in columns, over the {of} windows after epoch {epoch}: {right} of {all} are right{others}"
+        "`{label}` in rows, what `{found}` says in columns, over the {of} windows after {place}: {right} of {all} are right{others}"
     );
     ConfusionMatrix { caption, counts: counts.clone(), names: names.clone() }
 }
@@ -275,7 +289,8 @@ fn facts(info: &TrainInfo) -> Vec<(String, String)> {
         set.iter().flatten().map(|(name, value)| (format!("static parameter {name}"), value.to_string()));
     facts.extend(set);
     if info.epochs_done > 0 {
-        facts.push(("continues after epoch or report".to_owned(), info.epochs_done.to_string()));
+        let step = if info.epochs.is_some() { "epoch" } else { "report" };
+        facts.push((format!("continues after {step}"), info.epochs_done.to_string()));
     }
     facts.push(("digest of the program".to_owned(), origin.program.clone()));
     if !origin.data.is_empty() {

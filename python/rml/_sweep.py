@@ -1,0 +1,188 @@
+"""Several trainings of one program: for seeds, and for values of static parameters."""
+
+from __future__ import annotations
+
+import os
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from inspect import signature
+from types import SimpleNamespace
+from typing import Any, Callable, Iterable, Mapping
+
+from . import _html, _native
+from ._asked import asked as _asked
+from ._asked import call as _call
+from ._asked import is_small as _is_small
+from ._data import Data, Path
+from ._train import train
+
+__all__ = ["Run", "Sweep", "SweepRow", "sweep"]
+
+
+@dataclass(frozen=True)
+class Run:
+    """One of several trainings."""
+
+    name: str
+    """The name of its folder, such as `lr=0.1,seed=3`."""
+    set: dict[str, Any]
+    """The values of the static parameters that the sweep sets."""
+    seed: int | None
+    """Its seed; `None` if all runs have the same."""
+    state: str
+    """`finished`, `missed` (it ended before its condition `until` held), `failed`, or `interrupted`."""
+    epoch: int | None
+    """The epoch or report of the metrics: the best one if `metric` or `patience` is given, else the last one."""
+    metrics: dict[str, float]
+    """Its metrics, such as `loss`, `validation.loss`, `test.loss`."""
+    seconds: float
+    """How long its epochs or reports took."""
+    error: Exception | None = field(default=None, repr=False)
+    """Why it failed: an `rml.Error`."""
+
+
+@dataclass(frozen=True)
+class SweepRow:
+    """A metric over the runs with the same values of static parameters."""
+
+    set: dict[str, Any]
+    """These values."""
+    metric: str
+    """The metric, such as `test.loss`."""
+    runs: int
+    """How many runs have it."""
+    of: int
+    """How many runs there are."""
+    mean: float | None
+    """The mean over the runs; `None` if no run has the metric."""
+    deviation: float | None
+    """The standard deviation, as an estimate from a sample; `None` for fewer than two runs."""
+    min: float | None
+    """The least value."""
+    max: float | None
+    """The greatest value."""
+
+
+@dataclass(frozen=True)
+class Sweep:
+    """The results of several trainings. `str(sweep)` is the table that the command line prints."""
+
+    folder: str
+    """The folder with a folder for each run, `table.csv` and `runs.csv`."""
+    runs: tuple[Run, ...] = field(repr=False)
+    """The runs: combination by combination, and seed by seed within each."""
+    table: tuple[SweepRow, ...] = field(repr=False)
+    """A row for each combination and metric."""
+    interrupted: bool
+    """Whether it was interrupted. The same call continues."""
+    _text: str = field(default="", repr=False)
+
+    def __str__(self) -> str:
+        return self._text
+
+    def _repr_html_(self) -> str:
+        return _html.sweep(self)
+
+
+def sweep(
+    source: str | os.PathLike[str],
+    data: Data | None = None,
+    *,
+    runs: Path,
+    seeds: Iterable[int] = (),
+    sweep: Mapping[str, Iterable[Any]] | None = None,
+    jobs: int | None = None,
+    on_run: Callable[[Run], object] | None = None,
+    progress: bool = False,
+    **keywords: Any,
+) -> Sweep:
+    """Trains once for each seed and each combination of values, as `rml train --runs` does, and returns the results.
+
+    `runs` is a folder. Each run has a folder in it with its checkpoint and its log. Runs that ended before are not
+    trained again, so the same call continues with an interrupted or larger sweep; `rml train --runs` can share the
+    folder. `seeds` are the seeds, such as `range(5)`. Keywords of `train` are the same for all runs; each other keyword
+    names a static parameter of the program and has a list of its values. `sweep` has such lists for names that are
+    keywords, too: `sweep={"batch": [32, 128]}`. `jobs` is the number of runs at once, by default one for each core.
+
+    `plot` draws the mean of each combination's runs, in a band of their standard deviation, and `report` writes a page
+    that compares the runs. `on_run` is called with each `Run` that ends. With `progress`, a bar of tqdm shows the runs.
+    A run that fails does not stop the others; its `state` is `"failed"`, and its `error` says why. Ctrl-C ends all
+    runs after their current windows.
+
+    >>> import tempfile
+    >>> program = '''
+    ... import std.losses;
+    ... const rate = 0.1;
+    ... node line(x: num []) -> (o)  k = param(0.0);  o = k * x;
+    ... node train(x: num [], y: num []) -> (loss)
+    ...   o, _ = diff_line(x, true, do);
+    ...   loss, do, _ = diff_mse(o, y, true, -rate);
+    ... '''
+    >>> data = {"x": [1.0, 2.0, 3.0, 4.0], "y": [2.0, 4.0, 6.0, 8.0]}
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     found = sweep(program, data, runs=folder, seeds=range(2), rate=[0.01, 0.05], epochs=2, test=0)
+    >>> [(row.set, row.metric, row.runs) for row in found.table]
+    [({'rate': 0.01}, 'loss', 2), ({'rate': 0.05}, 'loss', 2)]
+    """
+    known = {name: each.default for name, each in signature(train).parameters.items()}
+    values = {name: list(of) for name, of in dict(sweep or {}).items()}
+    for name, of in keywords.items():
+        if name in _OF_ONE_RUN:
+            raise ValueError(f"{name} is for one training; each run has its own checkpoint and log in the folder")
+        if name not in known and name in values:
+            raise ValueError(f"the values of {name} are given twice")
+        if name not in known:
+            if isinstance(of, (str, bytes)) or not isinstance(of, Iterable):
+                raise TypeError(f"{name} is no keyword of train; the values of a static parameter are a list, not {of!r}")
+            values[name] = list(of)
+    if keywords.get("seed") is not None and seeds:
+        raise ValueError("seed is the seed of all runs, and seeds are those of each: give one of them")
+    given = {**known, **{name: of for name, of in keywords.items() if name in known}, "source": source, "data": data}
+    folder = os.fspath(runs)
+    asked_runs = SimpleNamespace(folder=folder, seeds=[int(seed) for seed in seeds], values=values, jobs=jobs)
+    bar: Any = None
+
+    def told(count: int | None, ended: int, run: Any) -> None:
+        nonlocal bar
+        if count is not None and progress:
+            bar = _bar(count, ended)
+        if run is not None:
+            if bar is not None:
+                bar.update(1)
+            if on_run is not None:
+                on_run(_run(run))
+
+    own = {"runs": folder, "seeds": seeds, "sweep": values or None, "jobs": jobs}
+    try:
+        with ExitStack() as files:
+            table, asked = _asked(given, _called(given, own), files)
+            found, rows, text, interrupted = _native.sweep(table, asked, asked_runs, told)
+    finally:
+        if bar is not None:
+            bar.close()
+    return Sweep(folder, tuple(map(_run, found)), tuple(map(_row, rows)), interrupted, text)
+
+
+_OF_ONE_RUN = ("save", "best", "log", "resume", "confusion", "on_epoch", "on_batch")
+
+
+def _bar(total: int, ended: int) -> Any:
+    from ._progress import tqdm
+
+    return tqdm()(total=total, initial=ended, unit="run")
+
+
+def _called(given: Mapping[str, Any], own: Mapping[str, Any]) -> str:
+    """The call, for the page."""
+    more = ", ".join(f"{name}={of!r}" for name, of in own.items() if _is_small(of) and of not in (None, ()))
+    return _call("rml.sweep", train, given)[:-1] + f", {more})"
+
+
+def _run(of: tuple[Any, ...]) -> Run:
+    name, settings, seed, state, epoch, metrics, seconds, error = of
+    return Run(name, settings, seed, state, epoch, dict(metrics), seconds, error)
+
+
+def _row(of: tuple[Any, ...]) -> SweepRow:
+    settings, metric, runs, all_runs, spread = of
+    return SweepRow(settings, metric, runs, all_runs, *(spread or (None, None, None, None)))
