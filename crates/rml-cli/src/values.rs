@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use rml::{
-    BestBy, Classes, Criterion, Diagnostic, PruneRule, Samples, StaticValue, SweepRange, SweepValues,
+    BestBy, Classes, Criterion, Diagnostic, PruneRule, StaticValue, SweepRange, SweepSamples, SweepValues,
     TestSplit,
 };
 
@@ -65,10 +65,10 @@ fn range(low: &str, high: &str) -> Result<SweepRange, String> {
 }
 
 /// How many combinations are drawn, with a seed or without.
-pub(crate) fn samples(text: &str) -> Result<Samples, String> {
+pub(crate) fn samples(text: &str) -> Result<SweepSamples, String> {
     let (count, seed) = text.split_once(':').unwrap_or((text, "0"));
     let seed = seed.parse().map_err(|_| "expected N or N:SEED, e.g. 20 or 20:7".to_owned())?;
-    Ok(Samples { count: positive(count)?, seed })
+    Ok(SweepSamples { count: positive(count)?, seed })
 }
 
 /// The rule by which runs end early.
@@ -388,7 +388,7 @@ mod tests {
             sweep("rate=0.5"),
             Ok(("rate".to_owned(), SweepValues::List(vec![StaticValue::Num(0.5)])))
         );
-        let range = |text: &str| sweep(text).map(|(name, values)| (name, values));
+        let range = |text: &str| sweep(text);
         let found = SweepValues::Range(SweepRange { low: 1e-4, high: 0.1, is_log: true, is_whole: false });
         assert_eq!(range("rate=1e-4..1e-1:log"), Ok(("rate".to_owned(), found)));
         let found = SweepValues::Range(SweepRange { low: 16.0, high: 256.0, is_log: false, is_whole: true });
@@ -405,7 +405,7 @@ mod tests {
         ] {
             assert!(sweep(text).is_err(), "{text}");
         }
-        assert_eq!(samples("20:7"), Ok(Samples { count: 20, seed: 7 }));
+        assert_eq!(samples("20:7"), Ok(SweepSamples { count: 20, seed: 7 }));
         assert!(samples("0").is_err() && samples("3:").is_err() && samples("3:-1").is_err());
         for text in ["rate", "rate=", "rate=1,", "rate=,1", "=1", "rate=1;2", "rate=[1,2", "rate=1 2"] {
             assert!(sweep(text).is_err(), "{text}");

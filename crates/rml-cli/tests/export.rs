@@ -342,11 +342,11 @@ fn a_mapping_names_what_goes_in_and_out() {
         ("[port]\nx = \"y\"\n", ["`port`", "ports"]),
     ] {
         folder = folder.file("wrong.toml", text);
-        let ran = folder.rml("export p.rml --node line --format onnx --map wrong.toml");
+        let ran = folder.rml("export p.rml --node train --format onnx --map wrong.toml");
         ran.fails(1, &["malformed-mapping", "wrong.toml:", said[0], said[1]]);
     }
-    folder.rml("export p.rml --node line --map names.toml").fails(1, &["bad-option", "--map"]);
-    folder.rml("export p.rml --node line --format onnx --map none.toml").fails(1, &["none.toml"]);
+    folder.rml("export p.rml --node train --map names.toml").fails(1, &["bad-option", "--map"]);
+    folder.rml("export p.rml --node train --format onnx --map none.toml").fails(1, &["none.toml"]);
     // An int may overflow, which an output tells.
     folder = folder.file("suspect.toml", "[ports]\ni = \"suspect\"\n");
     let ran = folder.rml("export p.rml --node counted --format onnx --map suspect.toml");

@@ -43,7 +43,8 @@ pub use stepper::{Element, InputPort, OutputPort, Stepper};
 pub use trace::{Cell, RunOptions, Trace, run};
 pub use train::compare::{RunsPage, run_files, runs_page};
 pub use train::confusion::{Classes, Confusion};
-pub use train::episodes::{Episode, EpisodeOptions};
+pub use train::episode::Episode;
+pub use train::episodes::EpisodeOptions;
 pub use train::log::FILES as LOG_FILES;
 pub use train::observer::{
     EpochSummary, Norms, Observer, ParameterStats, Progress, Ran, TrainInfo, TrainReport,
@@ -53,7 +54,7 @@ pub use train::plot::{learning_curves, sweep_curves};
 pub use train::record::{TrainPage, TrainRecord};
 pub use train::samples::EvaluatedSamples;
 pub use train::stream::{StreamEnd, TrainStream};
-pub use train::sweep::grid::{Samples, SweepRange, SweepValues};
+pub use train::sweep::grid::{SweepRange, SweepSamples, SweepValues};
 pub use train::sweep::prune::{Prune, PruneRule, SweepStage};
 pub use train::sweep::table::{Spread, SweepRow};
 pub use train::sweep::{

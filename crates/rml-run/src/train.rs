@@ -20,6 +20,7 @@ pub(crate) mod confusion;
 mod course;
 mod data;
 mod doubts;
+pub(crate) mod episode;
 pub(crate) mod episodes;
 mod evaluation;
 mod free;

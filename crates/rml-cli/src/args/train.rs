@@ -154,7 +154,7 @@ pub(crate) struct Train {
     pub(crate) sweep: Vec<values::Sweep>,
     /// With --sweep: draw N combinations of values instead of training all combinations; SEED is 0 by default
     #[arg(long, value_name = "N[:SEED]", value_parser = values::samples, requires = "sweep")]
-    pub(crate) samples: Option<rml::Samples>,
+    pub(crate) samples: Option<rml::SweepSamples>,
     /// With --runs: end the worse combinations early, by their best validation loss so far, or by --metric. halving: of
     /// N combinations (by default 3) one continues, and is N times as long at the next comparison; median: those that
     /// are not worse than the median of all continue, and are twice as long

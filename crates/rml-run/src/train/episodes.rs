@@ -12,8 +12,8 @@ use rml_engine::KnownOutputs;
 use rml_files::{Growing, contents, write_output};
 use rml_ir::{DType, Data, Type, Value};
 
+use super::episode::Episode;
 use super::observer::Observer;
-use crate::runner::json_number;
 
 /// The variables of the instance that says where episodes end: the first three are required.
 const VARIABLES: [&str; 4] = ["ended", "length", "total", "truncated"];
@@ -53,50 +53,6 @@ pub struct EpisodeOptions {
     pub of: Option<String>,
     /// The file: `.jsonl` or `.csv`. A resumed run continues it.
     pub file: Option<PathBuf>,
-}
-
-/// An episode that has ended.
-///
-/// ```
-/// let episode = rml::Episode { cycle: 41, row: 0, total: 21.0, length: 21.0, truncated: Some(false) };
-/// assert_eq!(episode.end(), "terminated");
-/// ```
-#[derive(Clone, Copy, PartialEq, Debug)]
-pub struct Episode {
-    /// The cycle of its last step, counted from the beginning of the training.
-    pub cycle: u64,
-    /// The row of its environment.
-    pub row: usize,
-    /// Its return: the sum of its rewards.
-    pub total: f64,
-    /// How many steps it had.
-    pub length: f64,
-    /// Whether it was cut off by a limit of steps; `None` if the program does not say.
-    pub truncated: Option<bool>,
-}
-
-impl Episode {
-    /// `terminated`, `truncated`, or `ended` if the program does not say which.
-    pub fn end(&self) -> &'static str {
-        match self.truncated {
-            Some(true) => "truncated",
-            Some(false) => "terminated",
-            None => "ended",
-        }
-    }
-
-    fn json_line(&self) -> String {
-        let Self { cycle, row, total, length, .. } = self;
-        let (total, length, end) = (json_number(*total), json_number(*length), self.end());
-        format!(
-            "{{\"cycle\": {cycle}, \"row\": {row}, \"return\": {total}, \"length\": {length}, \"end\": \"{end}\"}}\n"
-        )
-    }
-
-    fn csv_line(&self) -> String {
-        let Self { cycle, row, total, length, .. } = self;
-        format!("{cycle},{row},{total},{length},{}\n", self.end())
-    }
 }
 
 /// The path of the instance that says where the episodes of a node end.

@@ -5,7 +5,7 @@ use rml_backend::Compiled;
 use serde_json::{Map, Value, json};
 
 use super::confusion::Confusion;
-use super::episodes::Episode;
+use super::episode::Episode;
 use super::samples::EvaluatedSamples;
 use super::updates::UpdateCounts;
 use crate::checkpoint::{Best, TrainingPosition};

@@ -18,7 +18,7 @@ use rml_files::{create_folder, hold, write_output};
 use super::episodes::EpisodeOptions;
 use super::options::TrainOptions;
 use crate::settings::Settings;
-use grid::{Samples, SweepValues};
+use grid::{SweepSamples, SweepValues};
 use jobs::{All, Job};
 use prune::{Prune, SweepStage};
 use table::SweepRow;
@@ -77,7 +77,7 @@ pub struct SweepOptions {
     /// The values of static parameters: all combinations are trained, unless there are `samples`.
     pub settings: Vec<(String, SweepValues)>,
     /// How many combinations are drawn; ranges need it.
-    pub samples: Option<Samples>,
+    pub samples: Option<SweepSamples>,
     /// Which combinations end early. Runs are compared by the criterion of `train`.
     pub prune: Option<Prune>,
     /// How many runs train at once, at least 1.

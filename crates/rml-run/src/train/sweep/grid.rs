@@ -18,14 +18,14 @@ use crate::settings::Settings;
 /// # let source = rml::Source::text("line.rml", text);
 /// # let data = rml::Columns::parse(b"x,y\n1,2\n2,4\n3,6\n4,8\n", rml::Format::Csv, "data.csv")?;
 /// # let folder = tempfile::tempdir().expect("a folder");
-/// use rml::{Samples, SweepOptions, SweepRange, SweepValues};
+/// use rml::{SweepSamples, SweepOptions, SweepRange, SweepValues};
 ///
 /// let rates = SweepRange { low: 0.001, high: 0.1, is_log: true, is_whole: false };
 /// let options = SweepOptions {
 ///     train: rml::TrainOptions { epochs: 2, ..Default::default() },
 ///     folder: folder.path().join("runs"),
 ///     settings: vec![("rate".to_owned(), SweepValues::Range(rates))],
-///     samples: Some(Samples { count: 4, seed: 0 }),
+///     samples: Some(SweepSamples { count: 4, seed: 0 }),
 ///     ..SweepOptions::default()
 /// };
 /// let report = rml::sweep(&source, &data, &options, &mut ())?;
@@ -68,11 +68,11 @@ impl std::fmt::Display for SweepRange {
 /// count.
 ///
 /// ```
-/// let samples = rml::Samples { count: 20, seed: 0 };
+/// let samples = rml::SweepSamples { count: 20, seed: 0 };
 /// assert_eq!(samples.count, 20);
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Samples {
+pub struct SweepSamples {
     /// How many combinations.
     pub count: usize,
     /// The seed of the draws.
@@ -190,8 +190,8 @@ const DRAWS: u64 = 1000;
 
 /// The first different combinations of a sequence of draws. A value depends only on the seed, its name and its number
 /// in the sequence.
-fn drawn(settings: &[(String, SweepValues)], samples: Samples) -> Result<Vec<Settings>, Diagnostic> {
-    let Samples { count, seed } = samples;
+fn drawn(settings: &[(String, SweepValues)], samples: SweepSamples) -> Result<Vec<Settings>, Diagnostic> {
+    let SweepSamples { count, seed } = samples;
     let mut combinations: Vec<Settings> = Vec::new();
     let possible = settings
         .iter()
@@ -253,7 +253,7 @@ mod tests {
             ("rate".to_owned(), range(1e-4, 1e-1, true, false)),
             ("n".to_owned(), range(1.0, 4.0, false, true)),
         ];
-        let drawn = drawn(&settings, Samples { count: 900, seed: 1 }).unwrap();
+        let drawn = drawn(&settings, SweepSamples { count: 900, seed: 1 }).unwrap();
         let rates: Vec<f64> = drawn.iter().map(|c| number(&c["rate"])).collect();
         assert!(rates.iter().all(|x| (1e-4..=1e-1).contains(x)));
         for decade in [1e-4, 1e-3, 1e-2] {
@@ -269,13 +269,13 @@ mod tests {
     #[test]
     fn more_samples_continue_the_same_sequence() {
         let settings = vec![("rate".to_owned(), range(0.0, 1.0, false, false))];
-        let few = drawn(&settings, Samples { count: 5, seed: 3 }).unwrap();
-        let many = drawn(&settings, Samples { count: 9, seed: 3 }).unwrap();
+        let few = drawn(&settings, SweepSamples { count: 5, seed: 3 }).unwrap();
+        let many = drawn(&settings, SweepSamples { count: 9, seed: 3 }).unwrap();
         assert_eq!(few, many[..5]);
-        assert_ne!(few, drawn(&settings, Samples { count: 5, seed: 4 }).unwrap());
+        assert_ne!(few, drawn(&settings, SweepSamples { count: 5, seed: 4 }).unwrap());
         // Another parameter does not change the draws of this one.
         let both = [settings, vec![("units".to_owned(), range(8.0, 64.0, true, true))]].concat();
-        let both = drawn(&both, Samples { count: 5, seed: 3 }).unwrap();
+        let both = drawn(&both, SweepSamples { count: 5, seed: 3 }).unwrap();
         assert!(few.iter().zip(&both).all(|(a, b)| a["rate"] == b["rate"]));
     }
 
@@ -283,8 +283,8 @@ mod tests {
     fn all_combinations_can_be_drawn_and_no_more() {
         let list = SweepValues::List(vec![StaticValue::Int(1), StaticValue::Int(2), StaticValue::Int(3)]);
         let settings = vec![("a".to_owned(), list), ("b".to_owned(), range(1.0, 2.0, false, true))];
-        assert_eq!(drawn(&settings, Samples { count: 6, seed: 0 }).map(|all| all.len()), Ok(6));
-        let d = drawn(&settings, Samples { count: 7, seed: 0 }).unwrap_err();
+        assert_eq!(drawn(&settings, SweepSamples { count: 6, seed: 0 }).map(|all| all.len()), Ok(6));
+        let d = drawn(&settings, SweepSamples { count: 7, seed: 0 }).unwrap_err();
         assert!(d.notes[0].contains("at most 6 samples"), "{d:?}");
     }
 }

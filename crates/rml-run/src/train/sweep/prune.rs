@@ -1,6 +1,6 @@
 //! Ends the worse runs of a sweep early. All runs are trained to a first length, then only the better ones to the next
-//! length, and so on. A decision compares all runs at the same length, so it does not depend on the order of the runs or
-//! on the processes that train them.
+//! length, and so on. A decision compares all runs at the same length, so it does not depend on the order of the
+//! runs or on the processes that train them.
 
 use std::fmt;
 use std::path::Path;
