@@ -177,7 +177,9 @@ out j: int [] = j
         // Nothing fails: the new value is computed in the memory of the old one.
         let safe = UPDATE.replace("over j: int [] = mul(i, i)\n", "").replace("[] = j", "[] = i");
         assert_eq!(counts(&safe), (1, 0));
-        // An output reads the new value after the commit.
-        assert_eq!(counts(&UPDATE.replace("out j: int [] = j", "out n: num [4] at first = n")), (0, 0));
+        // Another register gets the new value, too.
+        let twice = UPDATE.replace("const k0", "parameter r1: num [4] \"v\"\nconst k0");
+        let twice = twice.replace("out j", "commit r1 at first = n\nout j");
+        assert_eq!(counts(&twice), (0, 0));
     }
 }
