@@ -13,13 +13,13 @@ use std::path::{Path, PathBuf};
 use rml_base::{Diagnostic, Error, Sources};
 use rml_data::Dataset;
 use rml_driver::Source;
-use rml_files::{create_folder, hold, write_output};
+use rml_files::{FileStamp, create_folder, hold, write_output};
 
 use super::episodes::EpisodeOptions;
 use super::options::TrainOptions;
 use crate::settings::Settings;
 use grid::{SweepSamples, SweepValues};
-use jobs::{All, Job};
+use jobs::All;
 use prune::{Prune, SweepStage};
 use table::SweepRow;
 
@@ -350,4 +350,15 @@ fn seeks_best(options: &SweepOptions) -> bool {
 
 fn best_file(folder: &Path) -> PathBuf {
     folder.join("best.safetensors")
+}
+
+/// A run, and the outcome in its folder when the command began.
+#[derive(Debug)]
+struct Job {
+    run: RunOutcome,
+    before: Option<FileStamp>,
+    /// Whether its end was reported, or it had ended before.
+    is_told: bool,
+    /// Whether it ended early.
+    is_out: bool,
 }

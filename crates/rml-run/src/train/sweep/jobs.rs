@@ -8,10 +8,9 @@ use rml_base::Error;
 use rml_base::codes::run as codes;
 use rml_data::Dataset;
 use rml_driver::Source;
-use rml_files::FileStamp;
 
 use super::prune::{self, Compared, SweepStage};
-use super::{RunOutcome, RunState, SweepObserver, SweepOptions, run};
+use super::{Job, RunOutcome, RunState, SweepObserver, SweepOptions, run};
 
 /// The stack size of a thread that compiles: that of a process's main thread.
 const STACK: usize = 8 << 20;
@@ -134,17 +133,6 @@ impl All<'_> {
 
 fn is_short_of_memory(run: &RunOutcome) -> bool {
     matches!(&run.state, RunState::Failed(error) if error.code() == Some(codes::MEMORY_LIMIT))
-}
-
-/// A run, and the outcome in its folder when the command began.
-#[derive(Debug)]
-pub(super) struct Job {
-    pub(super) run: RunOutcome,
-    pub(super) before: Option<FileStamp>,
-    /// Whether its end was reported, or it had ended before.
-    pub(super) is_told: bool,
-    /// Whether it ended early.
-    pub(super) is_out: bool,
 }
 
 /// Trains the runs that no other process trains, `at_a_time` of them at once, and reports each when it has ended.

@@ -11,8 +11,7 @@ use serde_json::{Value, json};
 
 use super::super::{log, options::TrainOptions};
 use super::common::{self, LENGTH};
-use super::jobs::Job;
-use super::{LOCK, RunOutcome, RunState, SweepOptions, best_file, options_of, seeks_best};
+use super::{Job, LOCK, RunOutcome, RunState, SweepOptions, best_file, options_of, seeks_best};
 use crate::runner::json_number;
 
 /// The file with the outcome of a run.
