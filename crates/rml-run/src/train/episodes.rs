@@ -44,7 +44,7 @@ const HEADER: &str = "cycle,row,return,length,end\n";
 /// let mut seen = Seen(Vec::new());
 /// rml::train(&source, &data, &options, &mut seen)?;
 /// assert!(seen.0.iter().all(|episode| episode.total == episode.length));
-/// assert_eq!(seen.0[0].row, 0);
+/// assert!(seen.0.iter().any(|episode| episode.row == 1));
 /// # Ok(()) }
 /// ```
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
