@@ -14,7 +14,8 @@ from ._program import _Computing, _where
 
 
 def asked(given: Mapping[str, Any], again: str, files: ExitStack) -> tuple[list[Any] | None, SimpleNamespace]:
-    """The table and the options of a training, from the keywords of `train`; `again` is the call that repeats it."""
+    """The table and the options of a training, from the keywords of `train`. `again` is the text of that call of
+    `train`, which the page of the training shows."""
     of = SimpleNamespace(**given)
     where, text = _where(of.source, of.name)
     if of.on_disk:

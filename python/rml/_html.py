@@ -110,13 +110,13 @@ def sweep(of: Sweep) -> str:
 
     def line(row: Any) -> list[str]:
         runs = str(row.runs) if row.runs == row.of else f"{row.runs} of {row.of}"
-        numbers = (row.mean, row.deviation, row.min, row.max)
+        numbers = (row.mean, row.deviation, row.min, row.max, row.iqm)
         cells = ("" if value is None else f"{value:.4g}" for value in numbers)
         return [*(str(row.set.get(name, "")) for name in names), row.metric.replace(".", " "), runs, *cells]
 
     failed = "".join(f"<p>{escape(run.name)} failed</p>{table(str(run.error))}" for run in of.runs if run.error)
     interrupted = "<p>interrupted; the same call continues</p>" if of.interrupted else ""
-    return f"{rows([*names, 'metric', 'runs', 'mean', 'std', 'min', 'max'], map(line, shown))}{failed}{interrupted}"
+    return f"{rows([*names, 'metric', 'runs', 'mean', 'std', 'min', 'max', 'iqm'], map(line, shown))}{failed}{interrupted}"
 
 
 def inferred(of: Inferred) -> str:

@@ -61,6 +61,10 @@ class SweepRow:
     """The least value."""
     max: float | None
     """The greatest value."""
+    iqm: float | None
+    """The interquartile mean: the mean without the lowest and the highest quarter of the values."""
+    iqm_interval: tuple[float, float] | None
+    """Its 95 % interval, by a bootstrap over the runs; `None` for fewer than two runs."""
 
 
 @dataclass(frozen=True)
@@ -185,4 +189,6 @@ def _run(of: tuple[Any, ...]) -> Run:
 
 def _row(of: tuple[Any, ...]) -> SweepRow:
     settings, metric, runs, all_runs, spread = of
-    return SweepRow(settings, metric, runs, all_runs, *(spread or (None, None, None, None)))
+    mean, deviation, least, greatest, iqm, interval = spread or (None,) * 6
+    ends = None if interval is None else (interval[0], interval[1])
+    return SweepRow(settings, metric, runs, all_runs, mean, deviation, least, greatest, iqm, ends)

@@ -21,7 +21,7 @@ pub(crate) struct Shown {
     pub(crate) plot: Option<PathBuf>,
     /// The files of data.
     pub(crate) files: Vec<PathBuf>,
-    /// The call that repeats the training.
+    /// The text of the call in Python, for the page.
     pub(crate) call: String,
 }
 

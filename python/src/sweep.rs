@@ -39,9 +39,11 @@ type Run<'py> = (
     Option<Bound<'py, PyAny>>,
 );
 
-/// A row of the table: the settings, the metric, of how many runs out of how many, and the mean, the deviation, the
-/// least and the greatest value.
-type Row<'py> = (Bound<'py, PyDict>, String, usize, usize, Option<(f64, Option<f64>, f64, f64)>);
+/// A row of the table: the settings, the metric, of how many runs out of how many, and the spread.
+type Row<'py> = (Bound<'py, PyDict>, String, usize, usize, Option<RowSpread>);
+
+/// The mean, the deviation, the least and the greatest value, the interquartile mean, and its interval.
+type RowSpread = (f64, Option<f64>, f64, f64, f64, Option<[f64; 2]>);
 
 /// An event from the thread.
 enum Event {
@@ -128,7 +130,7 @@ pub(crate) fn sweep<'py>(
     let SweepReport { runs, table, interrupted, stages: _ } = &report;
     let runs = runs.iter().map(|run| outcome(py, run)).collect::<PyResult<_>>()?;
     let row = |row: &rml::SweepRow| {
-        let spread = row.spread.map(|Spread { mean, deviation, min, max, .. }| (mean, deviation, min, max));
+        let spread = row.spread.map(|s: Spread| (s.mean, s.deviation, s.min, s.max, s.iqm, s.interval));
         Ok((dict(py, &row.settings)?, row.metric.clone(), row.runs, row.of, spread))
     };
     let rows = table.iter().map(row).collect::<PyResult<_>>()?;

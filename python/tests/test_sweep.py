@@ -68,8 +68,11 @@ def test_a_sweep_is_shown(tmp_path):
         plot=tmp_path / "curves.svg", report=tmp_path / "runs.html",
     )
     heading, *rows = str(found).splitlines()
-    assert heading.split() == ["rate", "metric", "runs", "mean", "std", "min", "max"]
+    assert heading.split() == ["rate", "metric", "runs", "mean", "std", "min", "max", "iqm", "95", "%", "from", "to"]
     assert [row.split()[:4] for row in rows] == [["0.01", "test", "loss", "2"], ["0.1", "test", "loss", "2"]]
+    for row in found.table:
+        low, high = row.iqm_interval
+        assert row.min <= low <= row.iqm <= high <= row.max and row.iqm == pytest.approx(row.mean)  # of two runs
     html = found._repr_html_()
     assert "<th>rate</th><th>metric</th>" in html and f"{found.table[1].mean:.4g}" in html
     assert (tmp_path / "curves.svg").read_text().startswith("<svg")

@@ -170,22 +170,22 @@ impl Finder<'_> {
     }
 
     fn pointwise(&mut self, lhs: Var, op: &Op, args: &[Var]) {
-        match (op, args) {
-            (Op::Binary(binary), &[a, b]) => {
-                if *binary == Binary::Sub {
-                    self.compared(a, b);
-                }
-                if let Some(unit) = self.binary(*binary, a, b) {
-                    self.set(lhs, unit);
-                }
+        // All other operators of the class give truth values, or numbers that rules say nothing about.
+        let unit = if let (Op::Binary(binary), &[a, b]) = (op, args) {
+            if *binary == Binary::Sub {
+                self.compared(a, b);
             }
-            (Op::Unary(unary), &[x]) => {
-                if let Some(unit) = self.unary(*unary, x) {
-                    self.set(lhs, unit);
-                }
+            self.binary(*binary, a, b)
+        } else if let (Op::Unary(unary), &[x]) = (op, args) {
+            self.unary(*unary, x)
+        } else {
+            if let (Op::Where, &[_, a, b]) = (op, args) {
+                self.moved(lhs, &[a, b]);
             }
-            (Op::Where, &[_, a, b]) => self.moved(lhs, &[a, b]),
-            _ => {}
+            None
+        };
+        if let Some(unit) = unit {
+            self.set(lhs, unit);
         }
     }
 

@@ -475,4 +475,14 @@ fn an_exported_program_prepares_its_inputs_as_the_training_did() {
     folder
         .rml("export p.rml --node wider --params c.safetensors")
         .fails(1, &["export-refused", "input `x: num [3]` was standardised or filled by 2 numbers"]);
+    // Nor is it run with the numbers of other elements.
+    let folder = folder.file("w.csv", "a,b,c\n1,2,3\n4,5,6\n").file("w.jsonl", "{\"x\": [1, 2, 3]}\n");
+    let misfit = ["checkpoint-mismatch", "input `x: num [3]` was standardised or filled by 2 numbers"];
+    for args in [
+        "infer p.rml --node wider --params c.safetensors --data w.csv --columns x=a,b,c",
+        "infer p.rml --node wider --params c.safetensors --stream",
+        "run p.rml --node wider --params c.safetensors --inputs w.jsonl --columns x=x",
+    ] {
+        folder.rml_with(args, "{\"x\": [1, 2, 3]}\n").fails(1, &misfit);
+    }
 }

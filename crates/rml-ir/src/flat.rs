@@ -18,7 +18,7 @@ use std::sync::Arc;
 use indexmap::{IndexMap, IndexSet};
 use rml_base::{IndexVec, Span, entity_id};
 
-use crate::op::Op;
+use crate::op::{Class, Op};
 use crate::types::Precision;
 
 pub use crate::normal::{ClockClaim, ConstId, Eq, Init, Input, Var, VarData};
@@ -76,11 +76,9 @@ pub struct Flat {
 impl Flat {
     /// The keys of the states that count the draws of random streams (DRAW-3).
     pub fn ticks(&self) -> IndexSet<Arc<str>> {
-        let tick = |equation: &Equation| match &equation.rhs {
-            Rhs::Apply { op: Op::RandomUniform { .. } | Op::RandomNormal { .. }, args } => {
-                args.last().copied()
-            }
-            _ => None,
+        let tick = |equation: &Equation| {
+            let Rhs::Apply { op, args } = &equation.rhs else { return None };
+            args.last().copied().filter(|_| op.class() == Class::Random)
         };
         let ticks: IndexSet<Var> = self.equations.iter().filter_map(tick).collect();
         let is_tick = |state: &State| ticks.contains(&self.equations[state.equation].lhs);

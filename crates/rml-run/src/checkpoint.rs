@@ -4,7 +4,7 @@
 mod dump;
 mod mismatch;
 mod position;
-mod prepared;
+pub(crate) mod prepared;
 mod roots;
 #[cfg(test)]
 pub(crate) mod tests;

@@ -21,6 +21,7 @@ use states::inherited;
 use units::Units;
 
 use crate::checkpoint;
+use crate::checkpoint::prepared::check_preparation;
 use crate::checkpoint::{Checkpoint, Parameters, Policy, TrainingPosition};
 use crate::engines::Engine;
 use crate::runner::{Averages, Family, Metrics, Runner, asked_batch, batch_size, json_metrics, metric_names};
@@ -256,6 +257,7 @@ pub fn infer(source: &Source, data: &dyn Dataset, options: &InferOptions) -> Res
     let checkpoint = checkpoint.fitted(&program)?;
     let position = checkpoint.position.as_ref();
     preparation.axes = checkpoint.preparation().axes;
+    check_preparation(&program, &preparation).map_err(|d| program.error(d))?;
     let pair = pair(&program, &options.classes)?;
     let how = (program.precision(), options.allow_nan);
     let bind = || Windows::bind_by(data, program.inputs(), how, &preparation.recipe());

@@ -102,7 +102,7 @@ impl Preparing<'_> {
     /// A constant with these numbers.
     fn list(&mut self, numbers: Vec<f64>) -> Var {
         let of = &self.flat.vars[self.prepared].ty.shape;
-        let shape = shape_of(numbers.len(), of).unwrap_or_else(|| unreachable!("the list fits its input"));
+        let shape = shape_of(numbers.len(), of).expect("callers refuse a list that is a `misfit`");
         let value = Value::new(shape, Data::F64(numbers)).to_precision(self.flat.precision);
         let ty = value.ty();
         let constant = self.flat.consts.push(value.into());

@@ -1,7 +1,7 @@
 //! The preparation of data that a checkpoint records, for programs that get other data.
 
 use rml_base::codes::run as codes;
-use rml_base::{Diagnostic, Error};
+use rml_base::{Code, Diagnostic, Error};
 use rml_data::Preparation;
 use rml_driver::{Program, prepare_inputs};
 use rml_ir::InputInfo;
@@ -36,23 +36,36 @@ impl Checkpoint {
     /// An input with another number of elements than in the training.
     pub(crate) fn prepares(&self, program: &Program) -> Result<(Program, Vec<String>), Error> {
         let preparation = self.preparation();
-        let steps = |input: &InputInfo| match input.ty.is_num() {
-            true => steps(&preparation, &input.name),
-            false => InputSteps::default(),
-        };
+        let steps = |input: &InputInfo| steps(&preparation, input);
+        check_with(program, &preparation, codes::EXPORT_REFUSED).map_err(|d| program.error(d))?;
         let prepared = || program.inputs().iter().map(|input| (input, steps(input)));
-        for (input, steps) in prepared() {
-            if let Some(len) = steps.misfit(&input.ty.shape) {
-                return Err(program.error(misfit(input, len)));
-            }
-        }
         let notes = prepared().filter_map(|(input, steps)| note(input, &steps)).collect();
         Ok((prepare_inputs(program, steps), notes))
     }
 }
 
-fn steps<'p>(preparation: &'p Preparation, input: &str) -> InputSteps<'p> {
-    InputSteps { fill: preparation.fill(input), scale: preparation.scale(input) }
+/// Checks that the inputs that are prepared have as many elements as in the training.
+///
+/// # Errors
+/// An input with another number of elements.
+pub(crate) fn check_preparation(program: &Program, preparation: &Preparation) -> Result<(), Diagnostic> {
+    check_with(program, preparation, codes::CHECKPOINT_MISMATCH)
+}
+
+fn check_with(program: &Program, preparation: &Preparation, code: Code) -> Result<(), Diagnostic> {
+    for input in program.inputs() {
+        if let Some(len) = steps(preparation, input).misfit(&input.ty.shape) {
+            return Err(misfit(input, len, code));
+        }
+    }
+    Ok(())
+}
+
+fn steps<'p>(preparation: &'p Preparation, input: &InputInfo) -> InputSteps<'p> {
+    match input.ty.is_num() {
+        true => InputSteps { fill: preparation.fill(&input.name), scale: preparation.scale(&input.name) },
+        false => InputSteps::default(),
+    }
 }
 
 /// A sentence about an input that the program prepares, without a full stop.
@@ -79,11 +92,11 @@ fn scaled(preparation: &Preparation, input: &str) -> Option<String> {
     is_short.then(|| format!("mean {}, deviation {}", listed(means), listed(deviations)))
 }
 
-fn misfit(input: &InputInfo, len: usize) -> Diagnostic {
+fn misfit(input: &InputInfo, len: usize, code: Code) -> Diagnostic {
     let plural = if len == 1 { "" } else { "s" };
     let what =
         format!("input `{}: {}` was standardised or filled by {len} number{plural}", input.name, input.ty);
-    Diagnostic::error(codes::EXPORT_REFUSED, what)
+    Diagnostic::error(code, what)
         .note("the training of the checkpoint had another number of elements in each value of the input")
         .help(
             "give the input the same last axes as in the training, or another name if it is another quantity",

@@ -13,6 +13,7 @@ use super::lines::{Foreign, Format, Line, lacking, quoted, refuse_foreign};
 use super::states::inherited;
 use super::{InferOptions, family};
 use crate::checkpoint;
+use crate::checkpoint::prepared::check_preparation;
 use crate::checkpoint::{Checkpoint, Policy};
 use crate::engines::Engine;
 use crate::runner::{asked_batch, batch_size};
@@ -103,6 +104,7 @@ impl Stream {
         let mut warnings = program.warnings().clone();
         warnings.extend(checkpoint::changed(checkpoint.position.as_ref(), &options.set));
         let preparation = Arc::new(checkpoint.preparation().with_cases(enumerated_inputs(source)?));
+        check_preparation(&program, &preparation).map_err(|d| program.error(d))?;
         let units = Arc::new(options.units(&program, &preparation)?);
         let names = Arc::new(program.names(&preparation.classes, &preparation.axes));
         let checkpoint = inherited(&mut family, size, &checkpoint, options.fresh)?;

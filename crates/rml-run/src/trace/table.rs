@@ -11,6 +11,7 @@ use rml_engine::{Block, BlockColumn, Present};
 use rml_ir::{InputInfo, Precision, Shape, Value};
 
 use super::RunOptions;
+use crate::checkpoint::prepared::check_preparation;
 use crate::runner::with_gaps;
 
 /// The inputs of a run.
@@ -35,6 +36,7 @@ impl<'a> Table<'a> {
         preparation: Preparation,
     ) -> Result<Self, Diagnostics> {
         let (inputs, precision) = (program.inputs(), program.precision());
+        check_preparation(program, &preparation)?;
         let (bound, count) = by_cycle(columns, inputs, precision, options.allow_nan, &preparation)?;
         let cycles = match options.cycles {
             Some(n) if !inputs.is_empty() && n > count => {
