@@ -152,7 +152,7 @@ pub(crate) enum Command {
 }
 
 /// The program and its settings.
-#[derive(Args, Debug)]
+#[derive(Args, Clone, Debug)]
 pub(crate) struct Program {
     /// The program
     #[arg(value_name = "FILE", value_parser = PathBufValueParser::new().try_map(values::program))]

@@ -1,7 +1,10 @@
 //! Launchers that start a command several times: `torchrun`, Slurm's `srun`, Open MPI's `mpirun`.
 
+use std::time::Duration;
+
 use rml::Diagnostic;
-use rml::codes::run::SEVERAL_PROCESSES;
+use rml::codes::run::{NO_LAUNCHER, SEVERAL_PROCESSES};
+use rml::collective::{Meeting, Place};
 
 /// One of several processes that were started together.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -24,8 +27,13 @@ const LAUNCHERS: [[&str; 3]; 3] = [
     ["SLURM_PROCID", "SLURM_STEP_NUM_TASKS", ""],
 ];
 
+/// The value of an environment variable.
+pub(crate) fn variable(name: &str) -> Option<String> {
+    std::env::var(name).ok()
+}
+
 impl Launch {
-    /// Reads the environment. None if this process was started alone.
+    /// Reads the environment.
     pub(crate) fn of(variable: impl Fn(&str) -> Option<String>) -> Option<Self> {
         let number = |name| variable(name)?.trim().parse::<usize>().ok();
         LAUNCHERS.into_iter().find_map(|[rank, processes, here]| {
@@ -35,25 +43,94 @@ impl Launch {
                 here: number(here).unwrap_or(1).max(1),
                 variable: processes,
             };
-            (launch.processes > 1).then_some(launch)
+            (launch.rank < launch.processes).then_some(launch)
         })
     }
 
-    /// The launch of this process.
+    /// The launch of this process. None if it was started alone.
     pub(crate) fn here() -> Option<Self> {
-        Self::of(|name| std::env::var(name).ok())
+        Self::of(variable).filter(|launch| launch.processes > 1)
+    }
+
+    /// How often `torchrun` started the processes before.
+    pub(crate) fn restarts(variable: impl Fn(&str) -> Option<String>) -> usize {
+        let count = variable("TORCHELASTIC_RESTART_COUNT");
+        count.and_then(|text| text.trim().parse().ok()).unwrap_or(0)
+    }
+
+    /// Where this process meets the others, as the environment says.
+    ///
+    /// # Errors
+    /// No address, or none that is possible (`no-launcher`).
+    pub(crate) fn meeting(
+        self,
+        variable: impl Fn(&str) -> Option<String>,
+        host: String,
+        patience: Duration,
+    ) -> Result<Meeting, Diagnostic> {
+        let named = || Some((variable("MASTER_ADDR")?, variable("MASTER_PORT")?));
+        let slurm = || {
+            let job = variable("SLURM_JOB_ID")?;
+            let last =
+                job.trim().chars().rev().take(4).collect::<Vec<_>>().into_iter().rev().collect::<String>();
+            Some((
+                first_host(&variable("SLURM_STEP_NODELIST")?),
+                (15_000 + last.parse::<u16>().ok()?).to_string(),
+            ))
+        };
+        let Some((address, port)) = named().or_else(slurm) else {
+            let Self { rank, processes, .. } = self;
+            let what = format!("nothing says where the {processes} processes meet");
+            return Err(Diagnostic::error(NO_LAUNCHER, what)
+                .note(format!("this is process {rank}; `MASTER_ADDR` and `MASTER_PORT` are not set"))
+                .help("set them to an address of the machine of rank 0 and a free port there: `mpirun -x MASTER_ADDR=node1 -x MASTER_PORT=29500 ..`"));
+        };
+        let Ok(number) = port.trim().parse() else {
+            let what = format!("`MASTER_PORT` is no port: {port}");
+            return Err(Diagnostic::error(NO_LAUNCHER, what).help("set it to a number from 1 to 65535"));
+        };
+        let has_store = variable("TORCHELASTIC_USE_AGENT_STORE").is_some_and(|value| value == "True");
+        let place = if has_store {
+            let key = format!("rml/{}/rank0", Self::restarts(&variable));
+            Place::Store { host: address, port: number, key }
+        } else {
+            Place::Address { host: address, port: number }
+        };
+        let version = env!("CARGO_PKG_VERSION").to_owned();
+        Ok(Meeting { rank: self.rank, size: self.processes, host, version, place, patience })
     }
 
     /// The error for a training in several processes: all of them would do the same work, and write the same files.
     pub(crate) fn refused(self) -> Diagnostic {
         let Self { rank, processes, variable, .. } = self;
-        let what = format!("this is process {rank} of {processes}, and `rml train` trains in one process");
+        let what = format!("this is process {rank} of {processes}, and nothing says how they share the work");
         Diagnostic::error(SEVERAL_PROCESSES, what)
             .note(format!("{variable}={processes} in the environment: all of them would do the same"))
+            .help("they train one network together: `--distributed`")
             .help(format!(
                 "several trainings are shared among processes: `--runs DIR --seeds 0..{processes}`"
             ))
-            .help("start it once; it uses all cores, or as many as `--threads N` says")
+    }
+}
+
+/// The error of `--distributed` without a launcher.
+pub(crate) fn none() -> Diagnostic {
+    let [variables, mpi, slurm] = LAUNCHERS.map(|[rank, processes, _]| format!("`{rank}` and `{processes}`"));
+    Diagnostic::error(NO_LAUNCHER, "`--distributed` is for processes that were started together")
+        .note(format!("none of these is in the environment: {variables}, {mpi}, {slurm}"))
+        .help("start it by a launcher: `torchrun --nproc-per-node 2 --no-python rml train ..`, `srun`, `mpirun`")
+        .help("or leave `--distributed` out; `--shards N` gives the same result in one process")
+}
+
+/// The first name in a list of nodes of Slurm, such as `node[07-12,15],login`.
+fn first_host(list: &str) -> String {
+    match list.split_once([',', '[']) {
+        Some((name, rest)) if list.as_bytes().get(name.len()) == Some(&b'[') => {
+            let number = rest.split([',', '-', ']']).next().unwrap_or_default();
+            format!("{name}{number}")
+        }
+        Some((name, _)) => name.to_owned(),
+        None => list.to_owned(),
     }
 }
 
@@ -77,10 +154,40 @@ mod tests {
     }
 
     #[test]
-    fn one_process_is_no_launch() {
+    fn half_a_launch_is_none() {
         assert_eq!(of(&[]), None);
-        assert_eq!(of(&[("RANK", "0"), ("WORLD_SIZE", "1")]), None);
+        assert_eq!(of(&[("RANK", "0"), ("WORLD_SIZE", "1")]).map(|launch| launch.processes), Some(1));
         assert_eq!(of(&[("WORLD_SIZE", "8")]), None);
         assert_eq!(of(&[("RANK", "x"), ("WORLD_SIZE", "8")]), None);
+        assert_eq!(of(&[("RANK", "8"), ("WORLD_SIZE", "8")]), None);
+    }
+
+    fn meeting(set: &[(&str, &str)]) -> Result<Place, String> {
+        let variable = |name: &str| set.iter().find(|(own, _)| *own == name).map(|(_, v)| (*v).to_owned());
+        let launch = Launch { rank: 1, processes: 2, here: 1, variable: "WORLD_SIZE" };
+        let meeting = launch.meeting(variable, "here".to_owned(), Duration::from_secs(1));
+        meeting.map(|meeting| meeting.place).map_err(|d| d.message)
+    }
+
+    #[test]
+    fn processes_meet_where_the_launcher_says() {
+        let address = |host: &str, port| Ok(Place::Address { host: host.to_owned(), port });
+        let own = [("MASTER_ADDR", "node1"), ("MASTER_PORT", "29500")];
+        assert_eq!(meeting(&own), address("node1", 29500));
+        let agent = [("TORCHELASTIC_USE_AGENT_STORE", "True"), ("TORCHELASTIC_RESTART_COUNT", "2")];
+        let (host, key) = ("node1".to_owned(), "rml/2/rank0".to_owned());
+        assert_eq!(meeting(&[&own[..], &agent].concat()), Ok(Place::Store { host, port: 29500, key }));
+        let slurm = [("SLURM_JOB_ID", "1234567"), ("SLURM_STEP_NODELIST", "n[07-12,15],login")];
+        assert_eq!(meeting(&slurm), address("n07", 19567));
+        assert_eq!(meeting(&[&own[..], &slurm].concat()), address("node1", 29500));
+        assert!(meeting(&own[..1]).is_err_and(|what| what.contains("nothing says where")));
+        assert!(meeting(&[own[0], ("MASTER_PORT", "x")]).is_err_and(|what| what.contains("no port: x")));
+    }
+
+    #[test]
+    fn the_first_node_of_a_list_is_found() {
+        for (list, first) in [("a", "a"), ("a,b[1-2]", "a"), ("gpu-[003,005-9]", "gpu-003"), ("c[7]", "c7")] {
+            assert_eq!(first_host(list), first);
+        }
     }
 }

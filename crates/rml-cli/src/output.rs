@@ -55,6 +55,8 @@ impl From<Diagnostic> for Stop {
 pub(crate) struct Output {
     format: MessageFormat,
     colour: bool,
+    /// Which of several processes this is, for errors, unless it is the first one. Nothing else is written.
+    rank: Option<String>,
 }
 
 impl Output {
@@ -64,7 +66,17 @@ impl Output {
             Colour::Never => false,
             Colour::Auto => io::stderr().is_terminal() && colours_wanted(),
         };
-        Self { format: global.message_format, colour }
+        Self { format: global.message_format, colour, rank: None }
+    }
+
+    /// This is one of several processes that train together. Only the first one writes more than errors.
+    pub(crate) fn is_rank(&mut self, rank: usize, host: &str) {
+        self.rank = (rank > 0).then(|| format!("rank {rank} on {host}:"));
+    }
+
+    /// Whether only errors are written.
+    pub(crate) fn is_quiet(&self) -> bool {
+        self.rank.is_some()
     }
 
     /// Whether results and progress are for programs rather than people.
@@ -95,6 +107,9 @@ impl Output {
 
     /// Writes bytes for programs.
     pub(crate) fn bytes(&mut self, bytes: &[u8]) -> Result<(), Stop> {
+        if self.is_quiet() {
+            return Ok(());
+        }
         let mut out = io::stdout().lock();
         out.write_all(bytes).and_then(|()| out.flush()).map_err(|e| match e.kind() {
             io::ErrorKind::BrokenPipe => Stop::NoReader,
@@ -123,20 +138,32 @@ impl Output {
 
     /// Prints diagnostics.
     pub(crate) fn report(&mut self, diagnostics: &Diagnostics, sources: &Sources) {
+        if self.is_quiet() && !diagnostics.has_errors() {
+            return;
+        }
         let text = match self.format {
             MessageFormat::Human => rml_render::human(diagnostics, sources, self.colour),
             MessageFormat::Json => rml::visible_json(&rml_render::json(diagnostics, sources)).into_owned(),
         };
+        if let Some(rank) = self.rank.as_ref().filter(|_| !self.json()) {
+            self.error(&format!("{rank}\n"));
+        }
         self.error(&text);
     }
 
     /// Writes a remark for people to standard error, escaped for terminals as in [`Output::print`].
     pub(crate) fn note(&mut self, text: &str) {
+        if self.is_quiet() {
+            return;
+        }
         self.error(&rml::visible_words(text));
     }
 
     /// Writes a remark for programs to standard error: a JSON document on one line.
     pub(crate) fn note_json(&mut self, document: &str) {
+        if self.is_quiet() {
+            return;
+        }
         self.error(&format!("{}\n", rml::visible_json(document)));
     }
 

@@ -37,7 +37,7 @@ const SHOWN: usize = 16;
 
 impl<'a> Display<'a> {
     pub(crate) fn new(output: &'a mut Output) -> Self {
-        let terminal = std::io::stderr().is_terminal() && !output.json();
+        let terminal = std::io::stderr().is_terminal() && !output.json() && !output.is_quiet();
         Self { output, terminal, bar: None, epochs: None, seen: Vec::new(), has_answers: false, record: None }
     }
 

@@ -1,6 +1,7 @@
 //! Values of flags: `name=value` settings, counts, splits.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use rml::{
     BestBy, Classes, Criterion, Diagnostic, PruneRule, StaticValue, SweepRange, SweepSamples, SweepValues,
@@ -184,6 +185,15 @@ pub(crate) fn positive(text: &str) -> Result<usize, String> {
         Ok(n) => Ok(n),
         Err(_) => Err("expected a whole number of at least 1".to_owned()),
     }
+}
+
+/// A time: a number of seconds, or a number followed by s, m or h.
+pub(crate) fn duration(text: &str) -> Result<Duration, String> {
+    let units = [("s", 1.0), ("m", 60.0), ("h", 3600.0)];
+    let suffix = units.iter().find_map(|(unit, seconds)| Some((text.strip_suffix(unit)?, *seconds)));
+    let (number, seconds) = suffix.unwrap_or((text, 1.0));
+    let found = number.parse().ok().and_then(|n: f64| Duration::try_from_secs_f64(n * seconds).ok());
+    found.filter(|time| !time.is_zero()).ok_or_else(|| "expected a time such as 30s, 5m or 1h".to_owned())
 }
 
 /// A number of bytes: a whole number, optionally followed by K, M, G or T for the powers of 1024.

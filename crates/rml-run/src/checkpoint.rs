@@ -212,6 +212,11 @@ impl Checkpoint {
         self.shards.get(&shard)
     }
 
+    /// The separate states of all shards.
+    pub(crate) fn into_shards(self) -> BTreeMap<usize, IndexMap<Arc<str>, Value>> {
+        self.shards
+    }
+
     /// The name of the file that was read.
     pub(crate) fn origin(&self) -> &str {
         &self.origin

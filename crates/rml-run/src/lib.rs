@@ -51,6 +51,7 @@ pub use train::observer::{
 };
 pub use train::options::{BestBy, Criterion, Evaluate, Length, TestSplit, TrainOptions, Validate};
 pub use train::plot::{learning_curves, sweep_curves};
+pub use train::ranks::Ranks;
 pub use train::record::{TrainPage, TrainRecord};
 pub use train::samples::EvaluatedSamples;
 pub use train::stream::{StreamEnd, TrainStream};

@@ -30,6 +30,7 @@ pub(crate) mod log;
 pub(crate) mod observer;
 pub(crate) mod options;
 pub(crate) mod plot;
+pub(crate) mod ranks;
 mod reach;
 pub(crate) mod record;
 mod records;
@@ -59,6 +60,19 @@ pub(crate) mod updates;
 /// # Errors
 /// A program or data that does not fit, a run that fails, a checkpoint that cannot be read or written.
 pub fn train(
+    source: &Source,
+    data: &dyn Dataset,
+    options: &TrainOptions,
+    observer: &mut dyn Observer,
+) -> Result<TrainReport, Error> {
+    let outcome = train_here(source, data, options, observer);
+    if let (Err(error), Some(ranks)) = (&outcome, options.group()) {
+        ranks.fail(error);
+    }
+    outcome
+}
+
+fn train_here(
     source: &Source,
     data: &dyn Dataset,
     options: &TrainOptions,

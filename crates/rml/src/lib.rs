@@ -57,19 +57,22 @@ pub use rml_run::{
     ExportedModel, Fixed, GradCheck, GradOptions, Gradients, Imported, ImportedModel, InferOptions,
     InferReport, InputPort, LOG_FILES, Length, Metrics, ModelExport, ModelFormat, ModelOptions, Norms,
     Observer, OutputPort, Outputs, ParameterStats, Parameters, PlanShape, ProfileReport, Progress, Prune,
-    PruneRule, Ran, RunOptions, RunOutcome, RunState, RunsPage, SWEEP_FILES, Series, Session, Settings,
-    ShownWindow, Split, Spread, StateOption, Stepper, Stream, StreamEnd, SweepObserver, SweepOptions,
-    SweepRange, SweepReport, SweepRow, SweepSamples, SweepStage, SweepValues, TestSplit, Trace, TrainInfo,
-    TrainOptions, TrainPage, TrainRecord, TrainReport, TrainStream, TrainingPosition, Until, UpdateCounts,
-    Validate, chronogram, columns_for, export_c, export_model, export_params, grad, gradcheck, import_model,
-    import_params, infer, infer_without_data, learning_curves, params, params_file, run, run_files,
-    runs_page, sparkline, sweep, sweep_curves, train,
+    PruneRule, Ran, Ranks, RunOptions, RunOutcome, RunState, RunsPage, SWEEP_FILES, Series, Session,
+    Settings, ShownWindow, Split, Spread, StateOption, Stepper, Stream, StreamEnd, SweepObserver,
+    SweepOptions, SweepRange, SweepReport, SweepRow, SweepSamples, SweepStage, SweepValues, TestSplit, Trace,
+    TrainInfo, TrainOptions, TrainPage, TrainRecord, TrainReport, TrainStream, TrainingPosition, Until,
+    UpdateCounts, Validate, chronogram, columns_for, export_c, export_model, export_params, grad, gradcheck,
+    import_model, import_params, infer, infer_without_data, learning_curves, params, params_file, run,
+    run_files, runs_page, sparkline, sweep, sweep_curves, train,
 };
 pub use rml_weights::{
     ExportOptions, FileTensor, LayoutInfo, Mapping, ParamInfo, ParamList, Stored, Summary, TensorFile,
     is_tensor_file, layouts,
 };
-pub use {rml_analysis as analysis, rml_engine as engine, rml_ir as ir, rml_plan as plan, rml_sim as sim};
+pub use {
+    rml_analysis as analysis, rml_collective as collective, rml_engine as engine, rml_ir as ir,
+    rml_plan as plan, rml_sim as sim,
+};
 
 /// Documentation pages whose examples run as tests: on the use from Rust, and on errors that occur only in the library.
 #[cfg(doctest)]
@@ -90,6 +93,10 @@ mod pages {
     mod input_value {}
     #[doc = include_str!("../../../docs/errors/look-ahead-limit.md")]
     mod look_ahead_limit {}
+    #[doc = include_str!("../../../docs/errors/peer-lost.md")]
+    mod peer_lost {}
+    #[doc = include_str!("../../../docs/errors/ranks-differ.md")]
+    mod ranks_differ {}
     #[doc = include_str!("../../../docs/errors/state-time.md")]
     mod state_time {}
     #[doc = include_str!("../../../docs/errors/state-value.md")]

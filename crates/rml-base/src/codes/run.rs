@@ -32,6 +32,10 @@ codes! {
     LOG_EXISTS = "log-exists", "The folder for the log of a training contains the log of another one.";
     GOAL_MISSED = "goal-missed", "Training ended before its `--until` condition was true.";
     SEVERAL_PROCESSES = "several-processes", "A launcher started the same training in several processes.";
+    NO_LAUNCHER = "no-launcher", "`--distributed` does not find the other processes of a training.";
+    NO_PEERS = "no-peers", "The processes of a training do not find each other.";
+    PEER_LOST = "peer-lost", "Another process of the training ended, or does not answer.";
+    RANKS_DIFFER = "ranks-differ", "The processes of a training do not do the same.";
     MALFORMED_CHECKPOINT = "malformed-checkpoint", "A file is not a checkpoint, or it is damaged.";
     NO_PARAMETERS = "no-parameters", "A node with parameters should run without a checkpoint.";
     CHECKPOINT_MISMATCH = "checkpoint-mismatch", "A checkpoint contains other states than the program.";

@@ -7,7 +7,7 @@ use rml::backend::Runner;
 use crate::values;
 
 /// The engine, the backend and their settings.
-#[derive(Args, Debug)]
+#[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "Backend")]
 pub(crate) struct Computing {
     /// The engine that runs the program

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 
 /// Whether to measure the command.
-#[derive(Args, Debug)]
+#[derive(Args, Clone, Debug)]
 pub(crate) struct Profiling {
     /// Print on standard error where the time goes, by source line; with =FILE, write it as a trace for
     /// ui.perfetto.dev, too

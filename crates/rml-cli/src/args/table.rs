@@ -9,7 +9,7 @@ use crate::output::Stop;
 use crate::values;
 
 /// The dialect of text tables, and the columns of each input.
-#[derive(Args, Debug)]
+#[derive(Args, Clone, Debug)]
 pub(crate) struct Table {
     /// Read settings about data from this file: TOML whose keys are the names of flags, such as columns, separator,
     /// fill, standardise and window. Flags have priority
@@ -118,7 +118,7 @@ pub(crate) enum DataFormat {
 }
 
 /// How the rows of a long table become windows. Checkpoints record it.
-#[derive(Args, Debug)]
+#[derive(Args, Clone, Debug)]
 pub(crate) struct Cutting {
     /// Rows of a table are cycles, and this many consecutive rows are a window. The last window of a series is shorter
     /// if rows remain. By default, a row is a window
@@ -188,7 +188,7 @@ impl Cutting {
 }
 
 /// How the columns of a training are prepared for their inputs. Checkpoints record it.
-#[derive(Args, Debug)]
+#[derive(Args, Clone, Debug)]
 pub(crate) struct Preparing {
     /// The classes of an integer input whose column holds texts, in the order of their numbers: 'y=cat,dog'. By default
     /// all texts of the column, sorted. May be given several times

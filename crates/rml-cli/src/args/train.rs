@@ -9,7 +9,7 @@ use super::{Computing, Cutting, Preparing, Profiling, Program, Table};
 use crate::values::{self, Report};
 
 /// `rml train`.
-#[derive(Args, Debug)]
+#[derive(Args, Clone, Debug)]
 #[command(group(clap::ArgGroup::new("source").required(true).multiple(true).args(["data", "windows", "cycles", "until", "stream"])))]
 #[command(group(clap::ArgGroup::new("own").multiple(true).args(["windows", "cycles", "until", "stream"]).conflicts_with_all(["data", "epochs", "no_shuffle"])))]
 #[command(group(clap::ArgGroup::new("several").multiple(true).args(["seeds", "sweep"]).requires("runs")))]
@@ -70,6 +70,14 @@ pub(crate) struct Train {
     /// gradients: for batches that do not fit in memory at once. By default 1, or the number in the checkpoint
     #[arg(long, value_name = "N", value_parser = values::positive, requires = "data")]
     pub(crate) shards: Option<usize>,
+    /// Train together with the other processes that a launcher (torchrun, srun, mpirun) started, each with its part of
+    /// the shards, which are by default as many as the processes: the same result as in one process with --shards. The
+    /// first process prints and writes the files
+    #[arg(long, requires = "data", conflicts_with_all = ["own", "runs"])]
+    pub(crate) distributed: bool,
+    /// With --distributed: how long to wait for another process, such as 30s, 5m or 1h
+    #[arg(long, value_name = "TIME", default_value = "5m", value_parser = values::duration, requires = "distributed")]
+    pub(crate) exchange_timeout: std::time::Duration,
     /// How many epochs in total; a resumed run counts those of the earlier runs
     #[arg(long, value_name = "N", default_value_t = 10)]
     pub(crate) epochs: u64,

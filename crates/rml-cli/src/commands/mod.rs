@@ -2,6 +2,7 @@
 
 mod backends;
 mod check;
+mod distributed;
 mod doc;
 mod execute;
 mod explain;
@@ -56,9 +57,10 @@ pub(crate) fn run(command: &Command, output: &mut Output) -> Result<(), Stop> {
         Command::Fmt(args) => fmt::fmt(args, output),
         Command::Train(args) => match &args.runs {
             Some(folder) => sweep::sweep(args, folder, output),
+            None if args.distributed => distributed::train(args, output),
             None if let Some(launch) = Launch::here() => Err(launch.refused().into()),
             None if args.stream => train_stream::train(args, output),
-            None => train::train(args, output),
+            None => train::train(args, None, output),
         },
         Command::Infer(args) => infer::infer(args, output),
         Command::Import(args) => import::import(args, output),

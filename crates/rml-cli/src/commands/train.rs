@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 
 use rml::{
-    Checkpoint, Classes, Diagnostic, Engine, EpisodeOptions, Evaluate, Length, Phase, Recipe, Source,
+    Checkpoint, Classes, Diagnostic, Engine, EpisodeOptions, Evaluate, Length, Phase, Ranks, Recipe, Source,
     TrainOptions, TrainReport, Until, Validate, codes,
 };
 
@@ -23,7 +23,9 @@ use crate::values::Validation;
 const SAMPLES: usize = 12;
 
 /// Trains with a progress display, and prints the result.
-pub(crate) fn train(args: &Train, output: &mut Output) -> Result<(), Stop> {
+///
+/// With `ranks`, other processes take part, and the first one writes the files.
+pub(super) fn train(args: &Train, ranks: Option<&Ranks>, output: &mut Output) -> Result<(), Stop> {
     check_results(args)?;
     let source = Source::file(&args.program.file);
     let data = rml::data_files(&args.data)?;
@@ -33,7 +35,8 @@ pub(crate) fn train(args: &Train, output: &mut Output) -> Result<(), Stop> {
         }
         Some(Validation::Split(_)) | None => Vec::new(),
     };
-    for file in [&args.save, &args.best, &args.plot].into_iter().flatten() {
+    let writes = ranks.is_none_or(Ranks::is_first);
+    for file in [&args.save, &args.best, &args.plot].into_iter().flatten().filter(|_| writes) {
         super::check_output(file, &source, data.iter().chain(&validation).map(Some))?;
     }
     check_metric(args)?;
@@ -41,7 +44,9 @@ pub(crate) fn train(args: &Train, output: &mut Output) -> Result<(), Stop> {
     let inputs = data.iter().chain(&validation).chain(&args.resume).map(Some);
     let measuring = Measuring::begin(&args.profiling, &source, inputs)?;
     let (page, measuring) = Paged::begin(args, &source, data.iter().chain(&validation), measuring, output)?;
-    let outcome = train_measured(args, &source, &signals, (&measuring, page.as_ref()), output);
+    let engine = measuring.engine(super::engine(&args.computing)?);
+    let options = TrainOptions { ranks: ranks.cloned(), ..options(args, &signals, engine)? };
+    let outcome = train_measured(args, &source, (&signals, options), (&measuring, page.as_ref()), output);
     measuring.end(outcome, output)
 }
 
@@ -85,13 +90,12 @@ pub(super) fn check_metric(args: &Train) -> Result<(), Stop> {
 fn train_measured(
     args: &Train,
     source: &Source,
-    signals: &Signals,
+    (signals, options): (&Signals, TrainOptions),
     (measuring, page): (&Measuring, Option<&Paged>),
     output: &mut Output,
 ) -> Result<(), Stop> {
-    let engine = measuring.engine(super::engine(&args.computing)?);
     let validate = measuring.time(Phase::Data, || validate(args, source, output))?;
-    let options = TrainOptions { validate, ..options(args, signals, engine)? };
+    let options = TrainOptions { validate, ..options };
     if args.data.is_empty() {
         super::refuse_unused("they are about files of `--data`", &args.given())?;
     }
@@ -215,6 +219,7 @@ pub(super) fn options(args: &Train, signals: &Signals, engine: Engine) -> Result
             .map(|file| EpisodeOptions { of: args.episodes_of.clone(), file: Some(file) }),
         engine,
         interrupt: Some(Arc::clone(&signals.any)),
+        ranks: None,
     })
 }
 

@@ -121,6 +121,18 @@ impl Averages {
             .collect()
     }
 
+    /// The bits of all sums, and their weights.
+    pub(crate) fn bits(&self) -> impl Iterator<Item = (u64, u64)> {
+        self.sums.iter().zip(&self.weights).map(|(sum, weight)| (sum.to_bits(), *weight))
+    }
+
+    /// Sets all sums and weights, as [`bits`](Self::bits) of averages over the same outputs gave them.
+    pub(crate) fn set_bits(&mut self, bits: &[(u64, u64)]) {
+        for (i, (sum, weight)) in bits.iter().enumerate().take(self.sums.len()) {
+            (self.sums[i], self.weights[i]) = (f64::from_bits(*sum), *weight);
+        }
+    }
+
     /// Restores the sums of a checkpoint.
     pub(crate) fn restore(&mut self, sums: &[(String, u64, u64)]) {
         for (name, sum, weight) in sums {

@@ -269,7 +269,8 @@ impl<'a> Course<'a> {
     ) -> Result<(), Error> {
         let Self { options, position, records, report, .. } = self;
         let states = &mut || blocks.states();
-        keep(records, &mut Now { position, report, states, engine: &options.engine, failed: None })
+        let (engine, writes) = (&options.engine, options.writes());
+        keep(records, &mut Now { position, report, states, engine, writes, failed: None })
     }
 
     fn tell(

@@ -160,10 +160,17 @@ impl<'a> OnData<'a> {
     pub(super) fn run(mut self, observer: &mut dyn Observer) -> Result<TrainReport, Error> {
         let setup = self.course.position().setup.clone();
         let cycles = self.windows.same_length();
-        let mut steps = Steps::new(&mut self.family, &setup, cycles)?;
+        if let Some(ranks) = self.options.group() {
+            ranks.agree(&self.options.agreed(self.course.position()))?;
+        }
+        let mut steps = Steps::new(&mut self.family, &setup, cycles, self.options)?;
         let restart = steps.restarting(self.carried)?;
         if let Some(checkpoint) = &self.begins_with {
             steps.restore(checkpoint)?;
+        }
+        if let Some(ranks) = self.options.group() {
+            let states = fingerprint::states(&Checkpoint::of_states(steps.states()?));
+            ranks.agree(&serde_json::json!({ "states": states })).map_err(|d| steps.session().fail(d))?;
         }
         let Self { options, windows, test, train_set, .. } = self;
         let (epochs, of, batches) = (options.epochs, None, Batches::default());

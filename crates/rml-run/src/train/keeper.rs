@@ -60,6 +60,8 @@ pub(super) struct Now<'n> {
     pub(super) report: &'n mut TrainReport,
     pub(super) states: States<'n>,
     pub(super) engine: &'n Engine,
+    /// Whether this process writes files.
+    pub(super) writes: bool,
     /// An error that ends the training after all keepers were called.
     pub(super) failed: Option<Error>,
 }
@@ -68,7 +70,12 @@ impl Now<'_> {
     /// Writes a checkpoint.
     pub(super) fn write(&mut self, path: &Path) -> Result<(), Error> {
         let Self { position, states, engine, .. } = self;
-        engine.time(Phase::Checkpoint, || Checkpoint::at(states()?, position.clone()).write(path))?;
+        // All ranks are asked for their states.
+        let states = states()?;
+        if !self.writes {
+            return Ok(());
+        }
+        engine.time(Phase::Checkpoint, || Checkpoint::at(states, position.clone()).write(path))?;
         let reached = &position.reached;
         tracing::debug!(epoch = reached.epoch, done = reached.done, "wrote a checkpoint");
         Ok(())

@@ -15,8 +15,9 @@ use rml_ir::typed::StaticValue;
 
 use super::confusion::Classes;
 use super::episodes::EpisodeOptions;
+use super::ranks::Ranks;
 use super::until::Until;
-use crate::checkpoint::{Parameters, Reached};
+use crate::checkpoint::{Parameters, Reached, TrainingPosition};
 use crate::engines::Engine;
 use crate::infer::InferOptions;
 
@@ -365,12 +366,49 @@ pub struct TrainOptions {
     pub engine: Engine,
     /// Set from outside to stop after the current window.
     pub interrupt: Option<Arc<AtomicBool>>,
+    /// The processes that train together. Each of them calls [`train`](crate::train()) with the same program, data and
+    /// options; rank 0 writes the files. The result is that of one process with as many [`shards`](Self::shards), which
+    /// are by default as many as there are ranks.
+    pub ranks: Option<Ranks>,
 }
 
 impl TrainOptions {
-    /// Whether training should stop after the current window.
+    /// Whether training should stop after the current window. Ranks stop together, after the step in which they agreed
+    /// to.
     pub(super) fn is_interrupted(&self) -> bool {
-        self.interrupt.as_ref().is_some_and(|flag| flag.load(Ordering::SeqCst))
+        match self.group() {
+            Some(ranks) => ranks.stops(),
+            None => self.interrupt.as_ref().is_some_and(|flag| flag.load(Ordering::SeqCst)),
+        }
+    }
+
+    /// The other processes that train, if there are any.
+    pub(super) fn group(&self) -> Option<&Ranks> {
+        self.ranks.as_ref().filter(|ranks| ranks.size() > 1)
+    }
+
+    /// What ranks have to agree on: the position at which they start, and the options that decide when states are
+    /// exchanged.
+    pub(super) fn agreed(&self, position: &TrainingPosition) -> serde_json::Value {
+        let Self { epochs, patience, save_every, stats, .. } = self;
+        let mut all = serde_json::to_value(position).unwrap_or_default();
+        for (name, value) in [
+            ("epochs", serde_json::json!(epochs)),
+            ("patience", serde_json::json!(patience)),
+            ("metric", serde_json::json!(self.criterion.as_ref().map(ToString::to_string))),
+            ("save", serde_json::json!(self.save.is_some())),
+            ("save_every", serde_json::json!(save_every)),
+            ("best file", serde_json::json!(self.best.is_some())),
+            ("stats", serde_json::json!(stats)),
+        ] {
+            all[name] = value;
+        }
+        all
+    }
+
+    /// Whether this process writes files.
+    pub(super) fn writes(&self) -> bool {
+        self.group().is_none_or(Ranks::is_first)
     }
 }
 
@@ -406,6 +444,7 @@ impl Default for TrainOptions {
             episodes: None,
             engine: Engine::default(),
             interrupt: None,
+            ranks: None,
         }
     }
 }

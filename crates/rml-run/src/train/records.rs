@@ -31,7 +31,8 @@ impl<'a> Records<'a> {
         }
         let goal = options.length.as_ref().and_then(|length| length.until.as_ref()).map(Goal);
         let search = Search::new(options, names, position)?;
-        let log = options.log.as_ref().map(|folder| Log::open(folder, names, position, options));
+        let log = options.log.as_ref().filter(|_| options.writes());
+        let log = log.map(|folder| Log::open(folder, names, position, options));
         // The log precedes the checkpoint: a run that stops between the two logs the epoch again.
         let keepers = [
             goal.map(boxed),

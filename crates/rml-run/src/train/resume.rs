@@ -11,6 +11,7 @@ use rml_ir::Precision;
 
 use super::observer::Observer;
 use super::options::TrainOptions;
+use super::ranks::Ranks;
 use crate::checkpoint::{Reached, Setup, TrainingPosition};
 use crate::settings::Settings;
 
@@ -39,7 +40,7 @@ pub(super) fn terms(options: &TrainOptions, before: Option<&TrainingPosition>) -
             precision: options.precision,
             seed: options.seed.unwrap_or_default(),
             shuffle: options.shuffle,
-            shards: options.shards.unwrap_or(1),
+            shards: options.shards.unwrap_or_else(|| options.group().map_or(1, Ranks::size)),
         });
     };
     let mut findings = Diagnostics::new();

@@ -3,29 +3,36 @@
 //!
 //! The program runs in two parts ([`rml_ir::pass::cut`]). In a step, each shard runs its windows through the program
 //! of gradients, from states of its own; then the sum of their gradients goes through the program of updates. What a
-//! shard gives is a [`Part`], and their sum is one, too: whatever computes shards elsewhere has to hand over no more.
+//! shard gives is a [`Part`], and their sum is one, too. Ranks that compute different shards exchange parts, so that all
+//! of them update the parameters by the same sum.
 
+use std::collections::BTreeMap;
+use std::ops::Range;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use indexmap::IndexMap;
 use rml_base::codes::run as codes;
 use rml_base::{Diagnostic, Error};
+use rml_collective::Tree;
 use rml_data::Windows;
 use rml_driver::{Program, Sharded};
 use rml_engine::{Block, BlockColumn, Feeding, KnownOutputs, Present, Snapshot, States, Use};
 use rml_ir::{Data, Shape, Value};
 
 use super::carried::Restart;
+use super::options::TrainOptions;
+use super::ranks::{Ranks, differ};
 use crate::checkpoint::{Checkpoint, Policy, Setup, shard_key};
 use crate::engines::Engine;
 use crate::runner::{Averages, Family, Runner, waiting};
 use crate::session::Session;
 
+mod message;
 mod part;
-mod tree;
 
+use message::Reader;
 use part::{Given, Part};
-use tree::Tree;
 
 /// How far apart the first ticks of two shards are (DRAW-5).
 const TICKS: i64 = 1 << 40;
@@ -37,27 +44,43 @@ pub(super) struct Shards<'f> {
     sharded: Sharded,
     /// Runs the windows of one shard after the other.
     runner: Runner<'f>,
-    /// What each shard remembers, but for the parameters that are updated.
+    /// How many shards a step has.
+    shards: usize,
+    /// Those that are computed here.
+    here: Range<usize>,
+    /// What each of these remembers, but for the parameters that are updated.
     own: Vec<Snapshot>,
     update: Session,
     /// How many windows a shard has at most.
     size: usize,
     /// The whole program with the states of the first shard, for who looks at what was learned.
     seen: Session,
+    ranks: Option<Ranks>,
+    /// Set from outside to stop after the current step.
+    interrupt: Option<Arc<AtomicBool>>,
 }
 
 impl<'f> Shards<'f> {
     /// In its initial state; all windows have that many cycles, if they have the same number of them.
-    pub(super) fn new(family: &'f mut Family, setup: &Setup, cycles: Option<usize>) -> Result<Self, Error> {
+    pub(super) fn new(
+        family: &'f mut Family,
+        setup: &Setup,
+        cycles: Option<usize>,
+        options: &TrainOptions,
+    ) -> Result<Self, Error> {
         let size = setup.shard();
         let (program, sharded) = (family.program(size)?.clone(), family.sharded(size)?.clone());
         let wish = Use::new(Feeding::Windows { cycles: None });
         let update = Session::open(&sharded.update, family.engine(), &wish)?;
         let seen = Session::open(&program, &Engine::simulator(), &wish)?;
         let runner = Runner::gradients(family, size, cycles)?;
-        let mut shards = Self { program, sharded, runner, own: Vec::new(), update, size, seen };
+        let (ranks, interrupt) = (options.group().cloned(), options.interrupt.clone());
+        let here = ranks.as_ref().map_or(0..setup.shards, |ranks| ranks.shards(setup.shards));
+        let (shards, own) = (setup.shards, Vec::new());
+        let mut shards =
+            Self { program, sharded, runner, shards, here, own, update, size, seen, ranks, interrupt };
         let begin = shards.remembered()?;
-        for shard in 0..setup.shards {
+        for shard in shards.here.clone() {
             let begin = shards.with_ticks(begin.clone(), shard)?;
             shards.own.push(begin);
         }
@@ -70,9 +93,9 @@ impl<'f> Shards<'f> {
         let is_updated = |key: &str| self.sharded.update.flat().states.contains_key(key);
         let (updated, first): (Vec<_>, Vec<_>) = states.into_iter().partition(|(key, _)| is_updated(key));
         self.update.set_states(&updated.into_iter().collect())?;
-        for shard in 0..self.own.len() {
-            let of_first = over(self.own[0].clone(), first.clone());
-            self.own[shard] = match checkpoint.shard(shard) {
+        for (place, shard) in self.here.clone().enumerate() {
+            let of_first = over(self.own[place].clone(), first.clone());
+            self.own[place] = match checkpoint.shard(shard) {
                 _ if shard == 0 => of_first,
                 None => self.with_ticks(of_first, shard)?,
                 Some(own) => over(of_first, self.fitting(shard, own)?),
@@ -104,7 +127,7 @@ impl<'f> Shards<'f> {
         Ok(states)
     }
 
-    /// What the first shard remembers.
+    /// What the first shard that is computed here remembers.
     pub(super) fn first(&self) -> &Snapshot {
         &self.own[0]
     }
@@ -126,7 +149,7 @@ impl<'f> Shards<'f> {
         self.seen.set_states(&self.of_first()?.into_iter().collect())
     }
 
-    /// Runs a batch: every shard its part of it, in order, and then the updates.
+    /// Runs a batch: every shard its part of it, and then the updates.
     pub(super) fn step(
         &mut self,
         data: &Windows,
@@ -134,11 +157,10 @@ impl<'f> Shards<'f> {
         is_last: bool,
         averages: &mut Averages,
     ) -> Result<(), Error> {
-        let order = 0..self.own.len();
-        self.step_in(order, (data, batch, is_last), averages)
+        self.step_in(self.here.clone(), (data, batch, is_last), averages)
     }
 
-    /// The same, with the shards computed in that order.
+    /// The same, with the shards that are computed here in that order.
     fn step_in(
         &mut self,
         order: impl Iterator<Item = usize>,
@@ -146,7 +168,7 @@ impl<'f> Shards<'f> {
         averages: &mut Averages,
     ) -> Result<(), Error> {
         let parameters = self.parameters()?;
-        let (mut tree, mut total) = (Tree::new(self.own.len()), None);
+        let (mut tree, mut total) = (Tree::new(self.shards), None);
         for shard in order {
             let [from, to] = [shard, shard + 1].map(|end| batch.len().min(end * self.size));
             let part = match &batch[from..to] {
@@ -160,10 +182,50 @@ impl<'f> Shards<'f> {
             };
             total = tree.put(shard, part, &mut Part::add);
         }
+        if let Some(ranks) = &self.ranks {
+            total = self.exchange(ranks, tree).map_err(|d| self.program.error(d))?;
+        }
         let Some(Some(total)) = total else { return Ok(()) };
         averages.join(&total.averages);
         let norms = self.update(total.given)?;
         averages.add_norms(&norms, self.sharded.update.gradients()).map_err(|d| self.update.fail(d))
+    }
+
+    /// The sum of the parts of all ranks. Each rank adds some elements of all gradients, and then all get all sums; so as
+    /// many bytes are sent as by a ring.
+    fn exchange(&self, ranks: &Ranks, own: Tree<Part>) -> Result<Option<Option<Part>>, Diagnostic> {
+        let (size, shards) = (ranks.size(), self.shards);
+        let add = &mut Part::add;
+        let own: Vec<Option<Part>> = own.waiting().map(|(_, part)| part).collect();
+        let to = (0..size).map(|rank| {
+            let mut bytes = Vec::new();
+            own.iter().for_each(|part| message::write(part.as_ref(), (rank, size), &mut bytes));
+            bytes
+        });
+        let asked = self.interrupt.as_ref().is_some_and(|flag| flag.load(Ordering::SeqCst));
+        let (mut tree, mut total) = (Tree::new(shards), None);
+        for (rank, bytes) in ranks.step(to.collect(), asked)?.iter().enumerate() {
+            let mut reader = Reader(bytes);
+            for at in Tree::<()>::waiting_after(shards, ranks.shards_of(rank, shards)) {
+                total = tree.put_at(at, self.read(&mut reader, rank)?, add);
+            }
+        }
+        let Some(total) = total else { return Ok(None) };
+        let mut bytes = Vec::new();
+        message::write(total.as_ref(), (0, 1), &mut bytes);
+        let mut pieces = Vec::new();
+        for (rank, bytes) in ranks.gather(&bytes)?.iter().enumerate() {
+            pieces.extend(self.read(&mut Reader(bytes), rank)?);
+        }
+        let places = self.sharded.exchanged.iter();
+        let shapes: Vec<Shape> = places.map(|exchanged| exchanged.ty.shape.clone()).collect();
+        Ok(Some(Part::whole(pieces, &shapes)))
+    }
+
+    fn read(&self, reader: &mut Reader<'_>, rank: usize) -> Result<Option<Part>, Diagnostic> {
+        let like = Averages::new(&self.program);
+        let part = reader.part(self.sharded.exchanged.len(), &like);
+        part.ok_or_else(|| differ(format!("rank {rank} sent something else than a part of a step")))
     }
 
     /// Runs the windows of a shard.
@@ -173,12 +235,13 @@ impl<'f> Shards<'f> {
         (data, windows, is_last): (&Windows, &[usize], bool),
         parameters: &States,
     ) -> Result<Vec<KnownOutputs>, Error> {
-        let Snapshot { states, delays } = &self.own[shard];
+        let place = shard - self.here.start;
+        let Snapshot { states, delays } = &self.own[place];
         let states = states.iter().chain(parameters.iter());
         let states = states.map(|(key, held)| (Arc::clone(key), held.clone())).collect();
         self.runner.continue_from(&Snapshot { states, delays: delays.clone() })?;
         let outputs = self.runner.run(data, windows, is_last)?;
-        self.own[shard] = self.remembered()?;
+        self.own[place] = self.remembered()?;
         Ok(outputs)
     }
 
@@ -277,7 +340,7 @@ impl<'f> Shards<'f> {
     /// The states of the whole program, those that shards have of their own as the first one has them.
     pub(super) fn of_first(&self) -> Result<IndexMap<Arc<str>, Value>, Error> {
         let updated = self.update.states()?;
-        let own = self.own[0].states.to_host().map_err(|e| self.program.error(e.diagnostic()))?;
+        let own = self.remembered_by(0..1)?.remove(&0).unwrap_or_default();
         let value = |key: &Arc<str>| updated.get(key).or_else(|| own.get(key)).cloned();
         let keys = self.program.flat().states.keys();
         Ok(keys.filter_map(|key| Some((Arc::clone(key), value(key)?))).collect())
@@ -288,12 +351,34 @@ impl<'f> Shards<'f> {
         let mut states = self.of_first()?;
         let flat = self.program.flat();
         let is_own = |key: &str| flat.states.get(key).is_some_and(|state| !state.parameter);
-        for (shard, own) in self.own.iter().enumerate().skip(1) {
-            let own = own.states.to_host().map_err(|e| self.program.error(e.diagnostic()))?;
+        for (shard, own) in self.remembered_by(1..self.shards)? {
             let own = own.into_iter().filter(|(key, _)| is_own(key));
             states.extend(own.map(|(key, value)| (shard_key(shard, &key).into(), value)));
         }
         Ok(states)
+    }
+
+    /// What these shards remember, by shard. All ranks get it.
+    fn remembered_by(
+        &self,
+        shards: Range<usize>,
+    ) -> Result<BTreeMap<usize, IndexMap<Arc<str>, Value>>, Error> {
+        let mut all = BTreeMap::new();
+        for (shard, own) in self.here.clone().zip(&self.own).filter(|(shard, _)| shards.contains(shard)) {
+            let own = own.states.to_host().map_err(|e| self.program.error(e.diagnostic()))?;
+            all.insert(shard, own);
+        }
+        let Some(ranks) = &self.ranks else { return Ok(all) };
+        let named = |(shard, own): (usize, IndexMap<Arc<str>, Value>)| {
+            own.into_iter().map(move |(key, value)| (shard_key(shard, &key).into(), value))
+        };
+        let own = Checkpoint::of_states(all.into_iter().flat_map(named).collect());
+        let bytes = own.bytes().map_err(|e| differ(format!("the states cannot be sent: {e}")))?;
+        let mut all = BTreeMap::new();
+        for (rank, bytes) in ranks.gather(&bytes)?.iter().enumerate() {
+            all.extend(Checkpoint::parse(bytes, &format!("what rank {rank} sent"))?.into_shards());
+        }
+        Ok(all)
     }
 }
 

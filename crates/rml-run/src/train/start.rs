@@ -14,6 +14,7 @@ use rml_ir::Precision;
 
 use super::observer::Observer;
 use super::options::{Length, TrainOptions};
+use super::ranks::Ranks;
 use super::resume::{self, Terms};
 use super::{episodes, log};
 use crate::checkpoint::{Checkpoint, Done, Origin, Policy, Reached, Setup, TrainingPosition};
@@ -61,13 +62,15 @@ impl Common {
         options: &TrainOptions,
         gradients: bool,
     ) -> Result<Self, Error> {
-        check_files(options, source)?;
+        if options.writes() {
+            check_files(options, source)?;
+        }
         let engine = &options.engine;
         let read = |path| engine.time(Phase::Checkpoint, || Checkpoint::read(path));
         let resumed = options.resume.as_ref().map(|path| read(path)).transpose()?;
         let before = resumed.as_ref().and_then(|c| c.position.as_ref());
         let Terms { node, mut set, precision, seed, shuffle, shards } = resume::terms(options, before)?;
-        check_shards(shards)?;
+        check_shards(shards, options.group().map(Ranks::size))?;
         let asked = asked_batch(options.batch, &mut set)?;
         let stacks = interface(source, &node)?.is_some_and(|i| i.has_batch);
         let other_trains = node != TRAIN && interface(source, TRAIN)?.is_some();
@@ -231,10 +234,17 @@ impl Common {
     }
 }
 
-/// Checks that a step has at least one shard.
-fn check_shards(shards: usize) -> Result<(), Diagnostic> {
-    match shards {
-        0 => Err(Diagnostic::error(codes::BAD_OPTION, "a step needs at least one shard")
+/// Checks that a step has at least one shard, and one for each rank.
+fn check_shards(shards: usize, ranks: Option<usize>) -> Result<(), Diagnostic> {
+    match (shards, ranks) {
+        (_, Some(ranks)) if shards < ranks => {
+            let what = format!("{ranks} processes train together, and a step has {shards} shard");
+            let plural = if shards == 1 { "" } else { "s" };
+            Err(Diagnostic::error(codes::BAD_OPTION, what + plural)
+                .note("each process computes at least one shard of each step")
+                .help(format!("start at most {shards}, or divide a step into more shards (`--shards {ranks}`); a run to resume keeps its number of shards")))
+        }
+        (0, _) => Err(Diagnostic::error(codes::BAD_OPTION, "a step needs at least one shard")
             .note("the number of shards is 0")
             .help("leave `--shards` out, or say how many parts a batch has: `--shards 4`")),
         _ => Ok(()),

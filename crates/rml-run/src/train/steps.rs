@@ -8,6 +8,7 @@ use rml_data::Windows;
 use rml_ir::Value;
 
 use super::carried::Restart;
+use super::options::TrainOptions;
 use super::shards::Shards;
 use crate::checkpoint::{Checkpoint, Policy, Setup};
 use crate::runner::{Averages, Family, Runner};
@@ -23,9 +24,14 @@ pub(super) enum Steps<'f> {
 
 impl<'f> Steps<'f> {
     /// In its initial state; all windows have that many cycles, if they have the same number of them.
-    pub(super) fn new(family: &'f mut Family, setup: &Setup, cycles: Option<usize>) -> Result<Self, Error> {
+    pub(super) fn new(
+        family: &'f mut Family,
+        setup: &Setup,
+        cycles: Option<usize>,
+        options: &TrainOptions,
+    ) -> Result<Self, Error> {
         if setup.shards > 1 {
-            let mut shards = Shards::new(family, setup, cycles)?;
+            let mut shards = Shards::new(family, setup, cycles, options)?;
             shards.show()?;
             return Ok(Self::Shards(Box::new(shards)));
         }

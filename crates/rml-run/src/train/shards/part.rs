@@ -5,7 +5,7 @@ use rml_base::codes::run as codes;
 use rml_driver::{Program, Sharded};
 use rml_engine::KnownOutputs;
 use rml_ir::pass::Exchanged;
-use rml_ir::{Data, Value};
+use rml_ir::{Data, Shape, Value};
 
 use crate::runner::Averages;
 
@@ -47,6 +47,24 @@ impl Part {
             Ok(given)
         });
         Ok(Self { given: given.collect::<Result<_, Diagnostic>>()?, averages })
+    }
+
+    /// Joins the pieces that ranks added into gradients of these shapes.
+    pub(super) fn whole(pieces: Vec<Self>, shapes: &[Shape]) -> Option<Self> {
+        let mut pieces = pieces.into_iter();
+        let mut whole = pieces.next()?;
+        let mut gradients: Vec<Vec<Value>> = vec![Vec::new(); shapes.len()];
+        let mut take = |part: &mut Self| {
+            for (given, all) in part.given.iter_mut().zip(&mut gradients) {
+                all.extend(given.gradient.take());
+            }
+        };
+        take(&mut whole);
+        pieces.for_each(|mut piece| take(&mut piece));
+        for ((given, pieces), shape) in whole.given.iter_mut().zip(gradients).zip(shapes) {
+            given.gradient = joined(pieces, shape);
+        }
+        Some(whole)
     }
 
     /// Adds the part of the shards after these.
@@ -108,6 +126,20 @@ fn weighted(gradient: Value, (windows, all): (usize, usize)) -> Value {
         other @ (Data::Bool(_) | Data::Int(_)) => other,
     };
     Value::new(shape, data)
+}
+
+/// A gradient of which these are the elements; `None` if there are none.
+fn joined(pieces: Vec<Value>, shape: &Shape) -> Option<Value> {
+    let mut pieces = pieces.into_iter().map(Value::into_data);
+    let mut all = pieces.next()?;
+    for piece in pieces {
+        match (&mut all, piece) {
+            (Data::F32(all), Data::F32(piece)) => all.extend(piece),
+            (Data::F64(all), Data::F64(piece)) => all.extend(piece),
+            _ => return None,
+        }
+    }
+    Some(Value::new(shape.clone(), all))
 }
 
 /// The sum of two gradients.

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use rml_collective::Threads;
 use rml_data::{Column as Given, Columns, Elements, Windows};
 use rml_driver::{Options, Source};
 use rml_ir::Precision;
@@ -78,12 +79,32 @@ impl<'a> Training<'a> {
         let program = ok(family.program(setup.shard())).clone();
         let (windows, batches) = self.batches(&program);
         let mut averages = Averages::new(&program);
-        let mut run = ok(Shards::new(&mut family, &setup, windows.same_length()));
+        let mut run = ok(Shards::new(&mut family, &setup, windows.same_length(), &TrainOptions::default()));
         for (batch, is_last) in batches {
             let order = (0..shards).map(|i| (turn + i * step) % shards);
             ok(run.step_in(order, (&windows, &batch, is_last), &mut averages));
         }
         (ok(run.states()), averages.metrics(), averages.gradients())
+    }
+
+    /// With shards, divided among ranks that are threads. Returns what each rank found.
+    fn distributed(&self, shards: usize, ranks: usize) -> Vec<Outcome> {
+        let run = |group| {
+            let (mut family, setup) = (self.family(), self.setup(shards));
+            let program = ok(family.program(setup.shard())).clone();
+            let (windows, batches) = self.batches(&program);
+            let mut averages = Averages::new(&program);
+            let options = TrainOptions { ranks: Some(Ranks::new(group)), ..TrainOptions::default() };
+            let mut run = ok(Shards::new(&mut family, &setup, windows.same_length(), &options));
+            for (batch, is_last) in batches {
+                ok(run.step(&windows, &batch, is_last, &mut averages));
+            }
+            (ok(run.states()), averages.metrics(), averages.gradients())
+        };
+        std::thread::scope(|scope| {
+            let all: Vec<_> = Threads::group(ranks).into_iter().map(|g| scope.spawn(|| run(g))).collect();
+            all.into_iter().map(|rank| rank.join().expect("no panic")).collect()
+        })
     }
 
     fn setup(&self, shards: usize) -> Setup {
@@ -230,6 +251,20 @@ fn the_order_in_which_shards_are_computed_does_not_matter() {
     }
 }
 
+/// SHARD-4, also with more shards than windows, and with ranks that have different numbers of shards.
+#[test]
+fn the_number_of_ranks_does_not_matter() {
+    let training = rich(29, 12);
+    for shards in [8, 12] {
+        let alone = training.sharded(shards, (0, 1));
+        for ranks in [1, 2, 3, 4, 8] {
+            for (rank, found) in training.distributed(shards, ranks).iter().enumerate() {
+                same_bits(&format!("{shards} shards, rank {rank} of {ranks}"), (&alone, found));
+            }
+        }
+    }
+}
+
 /// PARAM-10: the norm of all gradients, also of parameters that are first used in different cycles of a window.
 #[test]
 fn a_sum_over_a_group_is_one_over_all_shards() {
@@ -316,7 +351,7 @@ fn refused(text: &str, data: Columns) -> String {
     let (windows, batches) = training.batches(&program);
     let mut averages = Averages::new(&program);
     let cycles = windows.same_length();
-    let outcome = Shards::new(&mut family, &setup, cycles)
+    let outcome = Shards::new(&mut family, &setup, cycles, &TrainOptions::default())
         .and_then(|mut run| run.step(&windows, &batches[0].0, false, &mut averages));
     let error = outcome.expect_err("it has no shards");
     assert_eq!(error.code(), Some(codes::CANNOT_SHARD), "{error}");
