@@ -43,9 +43,12 @@ impl Signals {
     }
 
     /// The exit code of a command that ends because of the latest signal, as in shells: 128 plus the number of the
-    /// signal.
+    /// signal. If another process got the signal, that is SIGTERM.
     pub(crate) fn exit_code(&self) -> u8 {
-        let signal = i32::try_from(self.latest.load(Ordering::SeqCst)).unwrap_or_default();
+        let signal = match i32::try_from(self.latest.load(Ordering::SeqCst)) {
+            Ok(signal @ 1..) => signal,
+            Ok(_) | Err(_) => signal_hook::consts::SIGTERM,
+        };
         u8::try_from(code(signal)).unwrap_or(u8::MAX)
     }
 }

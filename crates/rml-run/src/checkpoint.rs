@@ -303,7 +303,9 @@ impl Checkpoint {
                 None => states.push((name.into(), value)),
             }
         }
+        // The file gives them in no order.
         states.sort_by(|a, b| a.0.cmp(&b.0));
+        shards.values_mut().for_each(IndexMap::sort_keys);
         let (origin, states) = (origin.to_owned(), states.into_iter().collect());
         let (root, moved) = (None, IndexMap::new());
         Ok(Self { origin, states, position, shards, preparation, root, moved })

@@ -37,6 +37,10 @@ use part::{Given, Part};
 /// How far apart the first ticks of two shards are (DRAW-5).
 const TICKS: i64 = 1 << 40;
 
+/// Up to how many elements all ranks add all gradients, times the number of ranks: then the time of a message counts, and
+/// not its length.
+const FEW: usize = 1 << 13;
+
 /// A node that is trained with shards.
 pub(super) struct Shards<'f> {
     /// The whole program, for the windows of one shard.
@@ -192,14 +196,17 @@ impl<'f> Shards<'f> {
     }
 
     /// The sum of the parts of all ranks. Each rank adds some elements of all gradients, and then all get all sums; so as
-    /// many bytes are sent as by a ring.
+    /// many bytes are sent as by a ring. If they are few, all ranks add all elements, which takes one message less.
     fn exchange(&self, ranks: &Ranks, own: Tree<Part>) -> Result<Option<Option<Part>>, Diagnostic> {
         let (size, shards) = (ranks.size(), self.shards);
+        let elements: usize = self.sharded.exchanged.iter().map(|exchanged| exchanged.ty.shape.len()).sum();
+        let is_small = elements * size <= FEW;
         let add = &mut Part::add;
         let own: Vec<Option<Part>> = own.waiting().map(|(_, part)| part).collect();
         let to = (0..size).map(|rank| {
             let mut bytes = Vec::new();
-            own.iter().for_each(|part| message::write(part.as_ref(), (rank, size), &mut bytes));
+            let piece = if is_small { (0, 1) } else { (rank, size) };
+            own.iter().for_each(|part| message::write(part.as_ref(), piece, &mut bytes));
             bytes
         });
         let asked = self.interrupt.as_ref().is_some_and(|flag| flag.load(Ordering::SeqCst));
@@ -211,14 +218,17 @@ impl<'f> Shards<'f> {
             }
         }
         let Some(total) = total else { return Ok(None) };
+        let places = self.sharded.exchanged.iter();
+        let shapes: Vec<Shape> = places.map(|exchanged| exchanged.ty.shape.clone()).collect();
+        if is_small {
+            return Ok(Some(Part::whole(total.into_iter().collect(), &shapes)));
+        }
         let mut bytes = Vec::new();
         message::write(total.as_ref(), (0, 1), &mut bytes);
         let mut pieces = Vec::new();
         for (rank, bytes) in ranks.gather(&bytes)?.iter().enumerate() {
             pieces.extend(self.read(&mut Reader(bytes), rank)?);
         }
-        let places = self.sharded.exchanged.iter();
-        let shapes: Vec<Shape> = places.map(|exchanged| exchanged.ty.shape.clone()).collect();
         Ok(Some(Part::whole(pieces, &shapes)))
     }
 
