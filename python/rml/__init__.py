@@ -20,7 +20,7 @@ from ._models import Model, import_onnx
 from ._program import Chronogram, Gradients, Port, Program, backends, compile, grad
 from ._session import Outputs, Session, Waiting
 from ._sweep import Run, Sweep, SweepRow, sweep
-from ._train import Batch, Best, Epoch, ParameterStats, Report, Training, TrainInfo, train
+from ._train import Batch, Best, Epoch, Group, ParameterStats, Report, Training, TrainInfo, train
 from ._weights import export_weights, import_weights, load, save
 
 __all__ = [
@@ -34,6 +34,7 @@ __all__ = [
     "Error",
     "Finding",
     "Gradients",
+    "Group",
     "Inferred",
     "Model",
     "Outputs",

@@ -58,6 +58,11 @@ def asked(given: Mapping[str, Any], again: str, files: ExitStack) -> tuple[list[
         confusion=_pair(of.confusion),
         shown=shown,
         computing=_Computing(of.engine, of.backend, of.device, of.threads),
+        ranks=SimpleNamespace(
+            launched=given.get("distributed", False),
+            patience=float(given.get("exchange_timeout", 300.0)),
+            group=given.get("ranks"),
+        ),
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
-from typing import Any, Callable, Iterator, Mapping, Sequence
+from typing import Any, Callable, Iterator, Mapping, Protocol, Sequence
 
 import numpy as np
 
@@ -305,6 +305,25 @@ class Training(Iterator[Epoch]):
         self.close()
 
 
+class Group(Protocol):
+    """Processes that train together, for `train(.., ranks=)`: an object with these attributes and this method, on top
+    of `torch.distributed`, mpi4py or anything else that sends bytes.
+
+    If it has a method `abort(why)`, this is called when the training fails in this process.
+    """
+
+    @property
+    def rank(self) -> int:
+        """The number of this process, from 0."""
+
+    @property
+    def size(self) -> int:
+        """How many processes there are."""
+
+    def exchange(self, rank: int, data: bytes) -> bytes:
+        """Sends bytes to a process, and returns what it sends here. Both call this at the same time."""
+
+
 def train(
     source: str | os.PathLike[str],
     data: Data | None = None,
@@ -357,6 +376,9 @@ def train(
     backend: str = "cpu",
     device: str = "cpu",
     threads: int | None = None,
+    distributed: bool = False,
+    exchange_timeout: float = 300.0,
+    ranks: Group | None = None,
     on_epoch: Callable[[Epoch], object] | None = None,
     on_batch: Callable[[Batch], object] | None = None,
     progress: bool = False,
@@ -410,6 +432,10 @@ def train(
     them. With `group`, `test` and `validate` keep whole groups, or `"last:.."` windows of each group. `shuffle` is
     `True` by default, unless such windows are trained on and states continue from one to the next. With `keep_states`,
     such states also continue from epoch to epoch; otherwise they restart in each epoch.
+
+    With `distributed`, processes that a launcher such as torchrun started train together, as `rml train --distributed`
+    does; each waits at most `exchange_timeout` seconds for another one. Or `ranks` connects them: an object such as a
+    `Group`. All of them call `train` with the same arguments, and the first one writes the files.
 
     `on_epoch` is called with each `Epoch`, `on_batch` with a `Batch` after each batch of windows. An exception in them
     ends the loop over the epochs; `close` ends the training. With `progress`, a bar of tqdm shows the epochs and the

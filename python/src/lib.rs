@@ -18,6 +18,7 @@ mod infer;
 mod models;
 mod options;
 mod program;
+mod ranks;
 mod session;
 mod shown;
 mod states;

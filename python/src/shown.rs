@@ -56,6 +56,9 @@ impl Shown {
         let written = files.iter().filter_map(|(name, path)| Some(Written::file(name, path.as_ref()?)));
         let log = options.log.as_ref().map(|log| Written::folder("log", log, &rml::LOG_FILES));
         rml::check_distinct(&written.chain(log).collect::<Vec<_>>())?;
+        if options.ranks.as_ref().is_some_and(|ranks| !ranks.is_first()) {
+            return Ok(());
+        }
         let inputs: Vec<PathBuf> = source.files().into_iter().chain(self.files.clone()).collect();
         files
             .iter()

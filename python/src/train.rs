@@ -11,13 +11,14 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use rml::{
     BestBy, Checkpoint, Columns, Criterion, DType, Dataset, Diagnostic, Diagnostics, Episode, EpisodeOptions,
-    EpochSummary, Error, Evaluate, Length, Metrics, Observer, ParameterStats, Preparation, Progress, Session,
-    Source, Sources, TestSplit, TrainInfo, TrainOptions, TrainReport, Until, Validate, Value,
+    EpochSummary, Error, Evaluate, Length, Metrics, Observer, ParameterStats, Preparation, Progress, Ranks,
+    Session, Source, Sources, TestSplit, TrainInfo, TrainOptions, TrainReport, Until, Validate, Value,
 };
 
 use crate::columns::{How, Table};
 use crate::infer::{classes, matrix};
 use crate::options::{Computing, Reading, precision, settings, source};
+use crate::ranks::Together;
 use crate::shown::{Seen, Shown};
 use crate::states::{parameters, prepared, states};
 use crate::{Named, PULSE, error, unlocked};
@@ -91,6 +92,7 @@ pub(crate) struct Asked<'py> {
     confusion: Option<Vec<String>>,
     pub(crate) shown: Shown,
     pub(crate) computing: Computing,
+    ranks: Together<'py>,
 }
 
 impl Asked<'_> {
@@ -138,6 +140,7 @@ impl Asked<'_> {
             metric,
             direction: Some(if greater { BestBy::Max } else { BestBy::Min }),
         };
+        let ranks = self.ranks.join(py)?;
         let episodes = EpisodeOptions { of: self.episodes_of, file: self.episodes };
         Ok(TrainOptions {
             episodes: self.collects_episodes.then_some(episodes),
@@ -173,6 +176,7 @@ impl Asked<'_> {
                 .transpose()?,
             stats: self.stats,
             classes: classes(self.confusion)?,
+            ranks,
             ..TrainOptions::default()
         })
     }
@@ -282,7 +286,10 @@ pub(crate) fn train(
     let (source, runner) = (source(asked.name.clone(), asked.text.take()), asked.computing.runner()?);
     let data = asked.data(py, &source, data)?;
     let (computing, shown) = (asked.computing.clone(), asked.shown.clone());
-    let options = shown.options(asked.options(py, &source, data.is_some())?);
+    let options = asked.options(py, &source, data.is_some())?;
+    let is_first = options.ranks.as_ref().is_none_or(Ranks::is_first);
+    let shown = if is_first { shown } else { Shown { page: None, plot: None, ..shown } };
+    let options = shown.options(options);
     unlocked(py, || shown.check(&source, &options))?;
     let interrupt = Arc::new(AtomicBool::new(false));
     let (events, told) = sync_channel(0);

@@ -5,7 +5,6 @@
 
 mod args;
 mod commands;
-mod launch;
 mod output;
 mod pages;
 mod progress;

@@ -18,6 +18,7 @@
 //! | draw | [`chronogram`]; [`Trace::to_vcd`]; [`learning_curves`], [`sweep_curves`]; the page of a training from its [`TrainRecord`] |
 //! | choose how programs run | an [`Engine`]; [`backend`] for its tensor computations; [`executor`] for a user-defined executor |
 //! | measure times | a [`Profile`] that [measures](Engine::measured_by) an engine, as a [`ProfileReport`] |
+//! | train in several processes | [`Ranks`], which a [launcher](launch) starts |
 //! | limit memory | [`memory`] |
 //!
 //! Every failure is an [`Error`]: it contains diagnostics as data, with the texts that they refer to. The library
@@ -26,6 +27,7 @@
 pub mod backend;
 mod cache;
 pub mod executor;
+pub mod launch;
 
 pub use cache::cache_folder;
 pub use rml_base::profile::{Phase, Profile};

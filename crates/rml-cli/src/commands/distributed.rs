@@ -3,21 +3,19 @@
 use std::thread::available_parallelism;
 use std::time::SystemTime;
 
-use rml::collective::Tcp;
+use rml::launch::{Launch, host, variable};
 use rml::{Error, Ranks};
 use serde_json::json;
 
 use super::train::train as train_here;
 use crate::args::Train;
-use crate::launch::{self, Launch, variable};
 use crate::output::{Output, Stop};
 
 /// Meets the other processes, and trains with them.
 pub(super) fn train(args: &Train, output: &mut Output) -> Result<(), Stop> {
-    let launch = Launch::of(variable).ok_or_else(launch::none)?;
-    let host = gethostname::gethostname().to_string_lossy().into_owned();
-    output.is_rank(launch.rank, &host);
-    let outcome = join(args, launch, host).and_then(|(args, ranks)| {
+    let launch = Launch::required()?;
+    output.is_rank(launch.rank, &host());
+    let outcome = join(args, launch).and_then(|(args, ranks)| {
         let outcome = train_here(&args, Some(&ranks), output);
         if let Err(Stop::Errors(error)) = &outcome {
             ranks.fail(error);
@@ -31,9 +29,8 @@ pub(super) fn train(args: &Train, output: &mut Output) -> Result<(), Stop> {
 }
 
 /// Meets the others. Returns what this process does of what the flags say.
-fn join(args: &Train, launch: Launch, host: String) -> Result<(Train, Ranks), Stop> {
-    let meeting = launch.meeting(variable, host, args.exchange_timeout)?;
-    let ranks = Ranks::new(Tcp::join(&meeting)?);
+fn join(args: &Train, launch: Launch) -> Result<(Train, Ranks), Stop> {
+    let ranks = launch.join(args.exchange_timeout)?;
     let mut args = args.clone();
     let cores = available_parallelism().map_or(1, usize::from);
     args.computing.threads = args.computing.threads.or(Some((cores / launch.here).max(1)));

@@ -34,13 +34,13 @@ use std::path::{Path, PathBuf};
 
 use rml::backend;
 use rml::codes::run::{BAD_OPTION, MEMORY_LIMIT};
+use rml::launch::Launch;
 use rml::{
     Columns, Dataset, Diagnostic, Engine, OnDisk, Options, Precision, Recipe, Settings, Source, StaticValue,
     Written,
 };
 
 use crate::args::{self, Command};
-use crate::launch::Launch;
 use crate::output::{Output, Stop, unwritable};
 
 /// Runs a command.

@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 use std::path::Path;
 use std::thread::available_parallelism;
 
+use rml::launch::Launch;
 use rml::{
     Diagnostic, Error, Prune, RunOutcome, RunState, RunsPage, Source, Sources, SweepObserver, SweepOptions,
     SweepReport, SweepStage, SweepValues, TrainOptions, codes,
@@ -13,7 +14,6 @@ use super::runs;
 use super::train::{check_results, listen, options, validate};
 use super::train_page::command;
 use crate::args::Train;
-use crate::launch::Launch;
 use crate::output::{Output, Stop};
 
 /// Trains once for each seed and each combination of settings, and prints the table.

@@ -1,22 +1,35 @@
 //! Launchers that start a command several times: `torchrun`, Slurm's `srun`, Open MPI's `mpirun`.
+//!
+//! ```
+//! use rml::launch::Launch;
+//!
+//! let started = |name: &str| match name {
+//!     "RANK" => Some("1".to_owned()),
+//!     "WORLD_SIZE" => Some("4".to_owned()),
+//!     _ => None,
+//! };
+//! let launch = Launch::of(started).unwrap();
+//! assert_eq!((launch.rank, launch.processes), (1, 4));
+//! ```
 
 use std::time::Duration;
 
-use rml::Diagnostic;
-use rml::codes::run::{NO_LAUNCHER, SEVERAL_PROCESSES};
-use rml::collective::{Meeting, Place};
+use rml_base::Diagnostic;
+use rml_base::codes::run::{NO_LAUNCHER, SEVERAL_PROCESSES};
+use rml_collective::{Meeting, Place, Tcp};
+use rml_run::Ranks;
 
 /// One of several processes that were started together.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Launch {
+pub struct Launch {
     /// The number of the process, from 0.
-    pub(crate) rank: usize,
+    pub rank: usize,
     /// How many processes there are.
-    pub(crate) processes: usize,
+    pub processes: usize,
     /// How many of them run on this machine, if the launcher says so.
-    pub(crate) here: usize,
+    pub here: usize,
     /// The environment variable with the number of processes.
-    pub(crate) variable: &'static str,
+    pub variable: &'static str,
 }
 
 /// The variables that launchers set: the number of a process, the number of processes, and how many of them run on this
@@ -28,13 +41,13 @@ const LAUNCHERS: [[&str; 3]; 3] = [
 ];
 
 /// The value of an environment variable.
-pub(crate) fn variable(name: &str) -> Option<String> {
+pub fn variable(name: &str) -> Option<String> {
     std::env::var(name).ok()
 }
 
 impl Launch {
     /// Reads the environment.
-    pub(crate) fn of(variable: impl Fn(&str) -> Option<String>) -> Option<Self> {
+    pub fn of(variable: impl Fn(&str) -> Option<String>) -> Option<Self> {
         let number = |name| variable(name)?.trim().parse::<usize>().ok();
         LAUNCHERS.into_iter().find_map(|[rank, processes, here]| {
             let launch = Self {
@@ -48,21 +61,36 @@ impl Launch {
     }
 
     /// The launch of this process. None if it was started alone.
-    pub(crate) fn here() -> Option<Self> {
+    pub fn here() -> Option<Self> {
         Self::of(variable).filter(|launch| launch.processes > 1)
     }
 
     /// How often `torchrun` started the processes before.
-    pub(crate) fn restarts(variable: impl Fn(&str) -> Option<String>) -> usize {
+    pub fn restarts(variable: impl Fn(&str) -> Option<String>) -> usize {
         let count = variable("TORCHELASTIC_RESTART_COUNT");
         count.and_then(|text| text.trim().parse().ok()).unwrap_or(0)
     }
 
-    /// Where this process meets the others, as the environment says.
+    /// The launch of this process, also of a single one.
     ///
     /// # Errors
-    /// No address, or none that is possible (`no-launcher`).
-    pub(crate) fn meeting(
+    /// It was started by no launcher (`no-launcher`).
+    pub fn required() -> Result<Self, Diagnostic> {
+        Self::of(variable).ok_or_else(none)
+    }
+
+    /// Meets the other processes where the environment says, to train with them. `patience` is how long to wait for
+    /// them, here and in each exchange.
+    ///
+    /// # Errors
+    /// No address to meet at (`no-launcher`); processes that do not come (`no-peers`) or do not belong together
+    /// (`ranks-differ`).
+    pub fn join(self, patience: Duration) -> Result<Ranks, Diagnostic> {
+        Ok(Ranks::new(Tcp::join(&self.meeting(variable, host(), patience)?)?))
+    }
+
+    /// Where this process meets the others, as the environment says.
+    fn meeting(
         self,
         variable: impl Fn(&str) -> Option<String>,
         host: String,
@@ -101,7 +129,7 @@ impl Launch {
     }
 
     /// The error for a training in several processes: all of them would do the same work, and write the same files.
-    pub(crate) fn refused(self) -> Diagnostic {
+    pub fn refused(self) -> Diagnostic {
         let Self { rank, processes, variable, .. } = self;
         let what = format!("this is process {rank} of {processes}, and nothing says how they share the work");
         Diagnostic::error(SEVERAL_PROCESSES, what)
@@ -113,8 +141,13 @@ impl Launch {
     }
 }
 
+/// The name of this machine.
+pub fn host() -> String {
+    gethostname::gethostname().to_string_lossy().into_owned()
+}
+
 /// The error of `--distributed` without a launcher.
-pub(crate) fn none() -> Diagnostic {
+fn none() -> Diagnostic {
     let [variables, mpi, slurm] = LAUNCHERS.map(|[rank, processes, _]| format!("`{rank}` and `{processes}`"));
     Diagnostic::error(NO_LAUNCHER, "`--distributed` is for processes that were started together")
         .note(format!("none of these is in the environment: {variables}, {mpi}, {slurm}"))
