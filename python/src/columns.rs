@@ -59,6 +59,24 @@ impl Table<'_> {
         }
     }
 
+    /// The inputs of a run: the columns of the table, or from files those that a node of the source may need, read by a
+    /// recipe.
+    pub(crate) fn inputs(
+        self,
+        py: Python<'_>,
+        recipe: &Recipe,
+        source: &Source,
+        node: Option<&str>,
+    ) -> PyResult<Columns> {
+        match self {
+            Table::Files(files) if !files.is_empty() => unlocked(py, || {
+                let selection = recipe.selection(rml::columns_for(source, node)?)?;
+                Columns::read_selected(&files, &selection)
+            }),
+            table => table.columns(py),
+        }
+    }
+
     /// The columns; files are read now.
     pub(crate) fn columns(self, py: Python<'_>) -> PyResult<Columns> {
         match self {

@@ -77,4 +77,4 @@ pub use recipe::{Preparation, Recipe};
 pub use scan::Ill;
 pub use selection::Selection;
 pub use split::{Amount, Kept, Parts, Ranges, SplitRequest, order, split};
-pub use windows::{Batches, Uneven, Windows, missing};
+pub use windows::{Batches, Uneven, WindowCycles, Windows, missing};

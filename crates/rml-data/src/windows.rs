@@ -3,6 +3,7 @@
 mod agreed;
 mod batches;
 mod bind;
+mod cycles;
 mod doubts;
 mod fit;
 mod hints;
@@ -27,6 +28,7 @@ use crate::recipe::Preparation;
 
 pub use batches::Batches;
 pub use bind::missing;
+pub use cycles::WindowCycles;
 pub use doubts::Uneven;
 
 /// Data bound to the inputs of a node.

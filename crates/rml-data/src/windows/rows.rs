@@ -12,7 +12,7 @@ use crate::advice::prefixed;
 use crate::bind::{convert, find, may_lack, named, wrong_shape};
 use crate::cells::Cells;
 use crate::classes::classes;
-use crate::columns::Columns;
+use crate::columns::{Column, Columns};
 use crate::layout::Layout;
 use crate::on_disk::Dataset;
 use crate::prepare::Steps;
@@ -67,7 +67,7 @@ impl Windows {
 
 /// For an input that is true at the end of each window: refuses a column with its name, which says other ends, unless
 /// the cut uses this column.
-fn ends_twice(info: &InputInfo, columns: &Columns, layout: &Layout) -> Result<(), Diagnostic> {
+pub(super) fn ends_twice(info: &InputInfo, columns: &Columns, layout: &Layout) -> Result<(), Diagnostic> {
     let cut = layout.cut();
     if !columns.mentions(&info.name) || cut.end.as_deref() == Some(&*info.name) {
         return Ok(());
@@ -105,16 +105,7 @@ fn row(
         return Err(d.note(format!("a row is one cycle in data that is cut into windows: {}", layout.cut())));
     }
     if column.rows() != layout.rows() {
-        let what = format!(
-            "column `{}` has {} rows, and the table that is cut into windows has {}",
-            info.name,
-            column.rows(),
-            layout.rows()
-        );
-        let d = Diagnostic::error(codes::DATA_SHAPE, what);
-        return Err(
-            d.help("leave out the rows that have no partner, or check that both come from the same data")
-        );
+        return Err(other_rows(info, column, layout));
     }
     let place = |row: usize| format!("row {row} of {}", columns.called());
     let Some(disk) = disk else {
@@ -125,6 +116,18 @@ fn row(
     let row = |at: usize| column.present.as_ref().map_or(at, |present| present[at]);
     stored.check(0..column.present_rows(), allow_nan, &|at| place(row(at)))?;
     Ok(Role::Row(stored))
+}
+
+/// The error that a column has another number of rows than the table.
+pub(super) fn other_rows(info: &InputInfo, column: &Column, layout: &Layout) -> Diagnostic {
+    let what = format!(
+        "column `{}` has {} rows, and the table that is cut into windows has {}",
+        info.name,
+        column.rows(),
+        layout.rows()
+    );
+    let d = Diagnostic::error(codes::DATA_SHAPE, what);
+    d.help("leave out the rows that have no partner, or check that both come from the same data")
 }
 
 impl Windows {
