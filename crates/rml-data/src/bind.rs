@@ -352,8 +352,12 @@ pub fn by_cycle(
         let expected = advice::prefixed("cycles", input.ty.shape.dims());
         let bound = find(columns, (input, inputs), &[&expected]).and_then(|column| {
             let known = columns.cases.get(&*input.name).or(preparation.classes.get(&*input.name));
-            let classes = known.map(|known| classes(columns, input, Some(known))).transpose()?.flatten();
-            if columns.names(&input.name).is_some() && known.is_none() {
+            let is_listed = columns.listed.contains(&*input.name);
+            let classes = match known.is_some() || is_listed {
+                true => classes(columns, input, known.map(Vec::as_slice))?,
+                false => None,
+            };
+            if columns.names(&input.name).is_some() && known.is_none() && !is_listed {
                 let what = format!(
                     "column `{}` holds texts, and input `{}` is {}",
                     input.name, input.name, input.ty

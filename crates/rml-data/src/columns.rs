@@ -1,6 +1,6 @@
 //! Columns of data by name.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use indexmap::IndexMap;
 use rml_base::memory::Reservation;
@@ -186,6 +186,8 @@ pub struct Columns {
     pub(crate) lengths: Box<IndexMap<String, Vec<usize>>>,
     /// The texts of columns that contain texts, by their numbers.
     pub(crate) names: Box<IndexMap<String, Vec<String>>>,
+    /// Those of them whose file lists all texts in the order of the numbers that it has in their place.
+    pub(crate) listed: BTreeSet<String>,
     /// The names of the values of inputs that are cases of an enumeration, in the order of their numbers.
     pub(crate) cases: BTreeMap<String, Vec<String>>,
     /// For each column in which joined files differ, the difference.
@@ -235,6 +237,7 @@ impl Columns {
         self.columns.shift_remove(name);
         self.lengths.shift_remove(name);
         self.names.shift_remove(name);
+        self.listed.remove(name);
         self.differing.shift_remove(name);
     }
 

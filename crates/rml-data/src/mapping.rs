@@ -227,15 +227,16 @@ impl ColumnMapping {
                 places.iter().map(|(place, aspect)| (names[*place], *aspect)).collect();
             let unusable = of.iter().find_map(|(name, _)| table.unusable.get(*name)).cloned();
             let mut names: Option<Vec<String>> = None;
+            let are_listed = of.iter().all(|(name, _)| table.listed.contains(*name));
             let lengths =
                 of.first().filter(|_| is_one).and_then(|(name, _)| table.lengths.get(*name)).cloned();
             let column = match unusable {
                 Some(why) => Err(why),
                 None => combined(table, (input, &of, is_one), piece, &mut names).map_err(Into::into),
             };
-            fed.push((input, column, lengths, names));
+            fed.push((input, column, lengths, names, are_listed));
         }
-        for (input, column, lengths, names) in fed {
+        for (input, column, lengths, names, are_listed) in fed {
             table.remove(input);
             table.unusable.shift_remove(input);
             match column {
@@ -247,6 +248,9 @@ impl ColumnMapping {
             }
             if let Some(names) = names {
                 table.names.insert(input.to_owned(), names);
+                if are_listed {
+                    table.listed.insert(input.to_owned());
+                }
             }
         }
         table.take_resolved(lacking, named);
