@@ -42,6 +42,7 @@ mod parquet;
 mod parts;
 mod pieces;
 mod prepare;
+mod presence;
 mod recipe;
 mod records;
 mod scan;

@@ -7,6 +7,7 @@ mod cycles;
 mod doubts;
 mod fit;
 mod hints;
+mod presence;
 mod reading;
 mod rows;
 
@@ -77,6 +78,8 @@ enum Role {
     Begin,
     /// True in the last cycle of the last windows of an epoch.
     EpochEnd,
+    /// True in the cycles in which another input has a value: the input with this number.
+    Present(usize),
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -259,6 +262,7 @@ impl Windows {
             Role::Begin if windows.iter().all(begins) => 0,
             // This is past all cycles.
             Role::EpochEnd => usize::MAX,
+            Role::Present(of) => return self.presence((i, *of), windows, cycles),
             Role::Begin if !windows.iter().any(begins) => usize::MAX,
             Role::Begin => {
                 return Err(disagree(
@@ -279,7 +283,7 @@ impl Windows {
             Role::Sequence(data, starts) => Some(starts[data.place(window)?] + cycle),
             Role::Window(data) => data.place(window),
             Role::Row(data) => data.place(self.layout.as_ref()?.row(window, cycle)),
-            Role::End | Role::Begin | Role::EpochEnd => None,
+            Role::End | Role::Begin | Role::EpochEnd | Role::Present(_) => None,
         }
     }
 
@@ -403,7 +407,7 @@ impl Bound {
             Role::Cycle(cells) | Role::Sequence(cells, _) | Role::Window(cells) | Role::Row(cells) => {
                 Some(cells)
             }
-            Role::End | Role::Begin | Role::EpochEnd => None,
+            Role::End | Role::Begin | Role::EpochEnd | Role::Present(_) => None,
         }
     }
 }

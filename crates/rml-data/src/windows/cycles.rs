@@ -11,6 +11,7 @@ use crate::arranged::Arranged;
 use crate::columns::{Column, Columns, Elements};
 use crate::layout::Layout;
 use crate::on_disk::Dataset;
+use crate::presence::{self, of_rows};
 
 /// The cycles of all windows of a table, one window after the other.
 ///
@@ -56,13 +57,27 @@ impl Arranged<'_> {
         ask(count, size_of::<usize>()).map_err(Diagnostics::from)?;
         let rows: Vec<usize> =
             (0..layout.windows()).flat_map(|w| layout.places(w)).map(|place| layout.row_at(place)).collect();
-        let mut columns = Columns { columns: indexmap::IndexMap::new(), ..table.clone() };
+        let mut columns = Columns {
+            origin: table.origin.clone(),
+            lengths: table.lengths.clone(),
+            names: table.names.clone(),
+            listed: table.listed.clone(),
+            cases: table.cases.clone(),
+            differing: table.differing.clone(),
+            unusable: table.unusable.clone(),
+            ..Columns::default()
+        };
         let mut findings = Diagnostics::new();
         for info in inputs {
-            let column = match driven(info, inputs, table, layout.cut()) {
+            let find = |()| match driven(info, inputs, table, layout.cut()) {
+                Some(Role::Present(of)) => {
+                    let column = table.columns.get(&*inputs[of].name);
+                    Ok(column.map(|column| of_rows(column, rows.iter().copied())))
+                }
                 Some(role) => ends_twice(info, table, layout).map(|()| Some(marks(layout, &role, count))),
                 None => found(table, info, layout, &rows),
             };
+            let column = presence::check(info, inputs, table).and_then(find);
             match column {
                 Ok(Some(column)) => drop(columns.columns.insert(info.name.to_string(), column)),
                 Ok(None) => {}
@@ -128,7 +143,7 @@ fn marks(layout: &Layout, role: &Role, count: usize) -> Column {
             Role::End => Some(length - 1),
             Role::Begin => layout.begins_series(window).then_some(0),
             Role::EpochEnd => (window + 1 == windows).then_some(length - 1),
-            Role::Cycle(_) | Role::Sequence(..) | Role::Window(_) | Role::Row(_) => None,
+            Role::Cycle(_) | Role::Sequence(..) | Role::Window(_) | Role::Row(_) | Role::Present(_) => None,
         };
         if let Some(at) = at {
             marks[start + at] = true;

@@ -16,6 +16,7 @@ use crate::columns::{Column, Columns};
 use crate::layout::Layout;
 use crate::on_disk::Dataset;
 use crate::prepare::Steps;
+use crate::presence;
 use crate::recipe::Recipe;
 use crate::split::{Ranges, SplitRequest};
 
@@ -36,10 +37,12 @@ impl Windows {
         let mut bound = Vec::new();
         for info in inputs {
             let allow_nan = may_lack(info, allow_nan, recipe.fills.contains_key(&*info.name));
-            let role = match driven(info, inputs, columns, layout.cut()) {
+            let find = |()| match driven(info, inputs, columns, layout.cut()) {
+                Some(role @ Role::Present(_)) => Ok(role),
                 Some(role) => ends_twice(info, columns, &layout).map(|()| role),
                 None => row(info, inputs, data, &layout, (precision, allow_nan)),
             };
+            let role = presence::check(info, inputs, columns).and_then(find);
             let known = recipe.classes.get(&*info.name).map(Vec::as_slice);
             let role = role.map_err(|d| columns.explained(&info.name, d));
             match role.and_then(|role| Ok((role, classes(data, info, known)?))) {
