@@ -19,7 +19,7 @@ from ._infer import Confusion, Inferred, infer
 from ._models import Model, import_onnx
 from ._program import Chronogram, Gradients, Port, Program, backends, compile, grad
 from ._session import Outputs, Session, Waiting
-from ._sweep import Run, Sweep, SweepRow, sweep
+from ._sweep import Run, Sweep, SweepRow, SweepStage, sweep
 from ._train import Batch, Best, Epoch, Group, ParameterStats, Report, Training, TrainInfo, train
 from ._weights import export_weights, import_weights, load, save
 
@@ -47,6 +47,7 @@ __all__ = [
     "Span",
     "Sweep",
     "SweepRow",
+    "SweepStage",
     "TrainInfo",
     "Training",
     "Verdict",

@@ -213,7 +213,8 @@ class Program:
         `inputs` has a column for each input, with one row per cycle: a dict of arrays, a frame of pandas or polars, or
         the path of a data file. A row is absent if it is `None` in a list, masked in a masked array, or absent
         according to the input's declared clock. `cycles` is the number of cycles to run; it is required if there are no
-        inputs. If the trace is `closed`, it ends after the last cycle; otherwise values that depend on later cycles are
+        inputs. With the checkpoint of a training that cut a long table, the rows are cut in the same way, and the
+        windows run one after the other, unless the table has a column for the input `end`. If the trace is `closed`, it ends after the last cycle; otherwise values that depend on later cycles are
         masked, too. The other keywords are as for `session`, but `params` must contain all parameters.
 
         >>> compile("node all(x: num []) -> (o)  o = x + (0.0 fby back o);").run({"x": [1, 2, 3]})["o"]

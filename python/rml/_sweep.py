@@ -16,7 +16,7 @@ from ._asked import is_small as _is_small
 from ._data import Data, Path
 from ._train import train
 
-__all__ = ["Run", "Sweep", "SweepRow", "sweep"]
+__all__ = ["Run", "Sweep", "SweepRow", "SweepStage", "sweep"]
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,8 @@ class Run:
     seed: int | None
     """Its seed; `None` if all runs have the same."""
     state: str
-    """`finished`, `missed` (it ended before its condition `until` held), `failed`, or `interrupted`."""
+    """`finished`, `missed` (it ended before its condition `until` held), `failed`, `pruned` (others were better), or
+    `interrupted`."""
     epoch: int | None
     """The epoch or report of the metrics: the best one if `metric` or `patience` is given, else the last one."""
     metrics: dict[str, float]
@@ -68,6 +69,18 @@ class SweepRow:
 
 
 @dataclass(frozen=True)
+class SweepStage:
+    """A comparison of the combinations of a pruned sweep."""
+
+    length: int
+    """After how many epochs or reports the combinations were compared."""
+    kept: int
+    """How many combinations continued."""
+    of: int
+    """How many combinations were compared."""
+
+
+@dataclass(frozen=True)
 class Sweep:
     """The results of several trainings. `str(sweep)` is the table that the command line prints."""
 
@@ -79,6 +92,8 @@ class Sweep:
     """A row for each combination and metric."""
     interrupted: bool
     """Whether it was interrupted. The same call continues."""
+    stages: tuple[SweepStage, ...] = ()
+    """The comparisons that ended worse combinations early, with `prune`."""
     _text: str = field(default="", repr=False)
 
     def __str__(self) -> str:
@@ -95,6 +110,9 @@ def sweep(
     runs: Path,
     seeds: Iterable[int] = (),
     sweep: Mapping[str, Iterable[Any]] | None = None,
+    samples: int | tuple[int, int] | None = None,
+    prune: str | None = None,
+    prune_from: int = 1,
     jobs: int | None = None,
     on_run: Callable[[Run], object] | None = None,
     progress: bool = False,
@@ -107,6 +125,11 @@ def sweep(
     folder. `seeds` are the seeds, such as `range(5)`. Keywords of `train` are the same for all runs; each other keyword
     names a static parameter of the program and has a list of its values. `sweep` has such lists for names that are
     keywords, too: `sweep={"batch": [32, 128]}`. `jobs` is the number of runs at once, by default one for each core.
+
+    With `samples`, that number of combinations is drawn instead of training all: a count, or a count and a seed. Values may then be a
+    range, in the notation of the command line: `rate="1e-4..1e-1:log"` (even logarithms), `units="16..256"` (whole
+    numbers). `prune` ends the worse combinations early: `"halving"`, `"halving:4"` or `"median"`. They are compared by
+    the `metric` of the validation windows, for the first time after `prune_from` epochs or reports.
 
     `plot` draws the mean of each combination's runs, in a band of their standard deviation, and `report` writes a page
     that compares the runs. `on_run` is called with each `Run` that ends. With `progress`, a bar of tqdm shows the runs.
@@ -129,21 +152,30 @@ def sweep(
     [({'rate': 0.01}, 'loss', 2), ({'rate': 0.05}, 'loss', 2)]
     """
     known = {name: each.default for name, each in signature(train).parameters.items()}
-    values = {name: list(of) for name, of in dict(sweep or {}).items()}
+    values = {name: _values(name, of) for name, of in dict(sweep or {}).items()}
     for name, of in keywords.items():
         if name in _OF_ONE_RUN:
             raise ValueError(f"{name} is for one training; each run has its own checkpoint and log in the folder")
         if name not in known and name in values:
             raise ValueError(f"the values of {name} are given twice")
         if name not in known:
-            if isinstance(of, (str, bytes)) or not isinstance(of, Iterable):
-                raise TypeError(f"{name} is no keyword of train; the values of a static parameter are a list, not {of!r}")
-            values[name] = list(of)
+            values[name] = _values(name, of)
     if keywords.get("seed") is not None and seeds:
         raise ValueError("seed is the seed of all runs, and seeds are those of each: give one of them")
     given = {**known, **{name: of for name, of in keywords.items() if name in known}, "source": source, "data": data}
     folder = os.fspath(runs)
-    asked_runs = SimpleNamespace(folder=folder, seeds=[int(seed) for seed in seeds], values=values, jobs=jobs)
+    if samples is not None and not values:
+        raise ValueError("samples is the number of combinations of values, and no static parameter has values")
+    if prune is None and prune_from != 1:
+        raise ValueError("prune_from says when runs are compared first, and prune by which rule: give both")
+    asked_runs = SimpleNamespace(
+        folder=folder,
+        seeds=[int(seed) for seed in seeds],
+        values=values,
+        samples=_counted(samples),
+        prune=None if prune is None else (prune, _positive("prune_from", prune_from)),
+        jobs=jobs,
+    )
     bar: Any = None
 
     def told(count: int | None, ended: int, run: Any) -> None:
@@ -156,18 +188,49 @@ def sweep(
             if on_run is not None:
                 on_run(_run(run))
 
-    own = {"runs": folder, "seeds": seeds, "sweep": values or None, "jobs": jobs}
+    own = {
+        "runs": folder, "seeds": seeds, "sweep": values or None, "samples": samples, "prune": prune,
+        "prune_from": None if prune_from == 1 else prune_from, "jobs": jobs,
+    }
     try:
         with ExitStack() as files:
             table, asked = _asked(given, _called(given, own), files)
-            found, rows, text, interrupted = _native.sweep(table, asked, asked_runs, told)
+            found, rows, stages, text, interrupted = _native.sweep(table, asked, asked_runs, told)
     finally:
         if bar is not None:
             bar.close()
-    return Sweep(folder, tuple(map(_run, found)), tuple(map(_row, rows)), interrupted, text)
+    compared = tuple(SweepStage(*stage) for stage in stages)
+    return Sweep(folder, tuple(map(_run, found)), tuple(map(_row, rows)), interrupted, compared, text)
 
 
 _OF_ONE_RUN = ("save", "best", "log", "resume", "confusion", "on_epoch", "on_batch")
+
+
+def _values(name: str, of: Any) -> Any:
+    """The values of a static parameter: a list, or the text of a range."""
+    if isinstance(of, str) and ".." in of:
+        return of
+    if isinstance(of, (str, bytes)) or not isinstance(of, Iterable):
+        raise TypeError(
+            f"{name} is no keyword of train; the values of a static parameter are a list or a range `LOW..HIGH`, not {of!r}"
+        )
+    return list(of)
+
+
+def _counted(samples: int | tuple[int, int] | None) -> tuple[int, int] | None:
+    """The number of samples and their seed."""
+    if samples is None:
+        return None
+    count, seed = samples if isinstance(samples, tuple) else (samples, 0)
+    if seed < 0:
+        raise ValueError(f"the seed of samples is at least 0, not {seed}")
+    return _positive("samples", count), seed
+
+
+def _positive(name: str, count: int) -> int:
+    if count < 1:
+        raise ValueError(f"{name} is a number, at least 1, not {count}")
+    return count
 
 
 def _bar(total: int, ended: int) -> Any:

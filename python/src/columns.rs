@@ -45,17 +45,35 @@ impl Table<'_> {
         source: &Source,
         node: Option<&str>,
     ) -> PyResult<Box<dyn Dataset>> {
+        let select = || how.recipe.selection(rml::columns_for(source, node)?.in_format(how.format));
+        let selection = unlocked(py, select)?;
         match self {
             Table::Files(files) if !files.is_empty() => unlocked(py, || {
-                let selection = rml::columns_for(source, node)?.in_format(how.format);
-                let selection = how.recipe.selection(selection)?;
                 Ok(if how.on_disk {
                     Box::new(OnDisk::read_selected(&files, &selection)?) as Box<dyn Dataset>
                 } else {
                     Box::new(Columns::read_selected(&files, &selection)?)
                 })
             }),
-            table => Ok(Box::new(table.columns(py)?)),
+            table => Ok(Box::new(table.columns(py)?.knowing(&selection))),
+        }
+    }
+
+    /// The inputs of a run: the columns of the table, or from files those that a node of the source may need, read by a
+    /// recipe.
+    pub(crate) fn inputs(
+        self,
+        py: Python<'_>,
+        recipe: &Recipe,
+        source: &Source,
+        node: Option<&str>,
+    ) -> PyResult<Columns> {
+        let selection = unlocked(py, || recipe.selection(rml::columns_for(source, node)?))?;
+        match self {
+            Table::Files(files) if !files.is_empty() => {
+                unlocked(py, || Columns::read_selected(&files, &selection))
+            }
+            table => Ok(table.columns(py)?.knowing(&selection)),
         }
     }
 

@@ -7,7 +7,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use rml::chronogram::{self, Rows};
 use rml::ir::flat::Var;
-use rml::{Cell, DType, End, Options, RunOptions, Source, Type};
+use rml::{Cell, Checkpoint, Columns, DType, End, Options, Parameters, RunOptions, Source, Type};
 
 use crate::columns::{Table, stacked};
 use crate::options::{Computing, precision, settings, source};
@@ -82,6 +82,22 @@ pub(crate) fn backends(py: Python<'_>) -> Vec<(String, bool, Devices)> {
 /// Devices, or why there are none.
 type Devices = (Vec<String>, Option<String>);
 
+impl Program {
+    /// The inputs and the states of a run. Files are read like the data of the training of the states.
+    fn given(
+        &self,
+        py: Python<'_>,
+        inputs: Table<'_>,
+        params: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<(Columns, Option<Parameters>)> {
+        let params = params.map(|p| parameters(p, self.program.precision(), |_| DType::Num)).transpose()?;
+        let checkpoint = params.map(|params| unlocked(py, || params.checkpoint())).transpose()?;
+        let recipe = checkpoint.as_ref().map(Checkpoint::preparation).unwrap_or_default().recipe();
+        let inputs = inputs.inputs(py, &recipe, &self.source, self.options.node.as_deref())?;
+        Ok((inputs, checkpoint.map(Into::into)))
+    }
+}
+
 #[pymethods]
 impl Program {
     #[getter]
@@ -144,8 +160,8 @@ impl Program {
         allow_nan: bool,
         computing: Computing,
     ) -> PyResult<Bound<'py, PyDict>> {
-        let (inputs, runner) = (inputs.columns(py)?, computing.runner()?);
-        let params = params.map(|p| parameters(p, self.program.precision(), |_| DType::Num)).transpose()?;
+        let runner = computing.runner()?;
+        let (inputs, params) = self.given(py, inputs, params)?;
         let end = if closed { End::Closed } else { End::Open };
         let program = self.program.clone();
         let trace = interruptible(py, move |_| {
@@ -187,8 +203,7 @@ impl Program {
                 return Err(PyValueError::new_err(what));
             }
         };
-        let inputs = inputs.columns(py)?;
-        let params = params.map(|p| parameters(p, self.program.precision(), |_| DType::Num)).transpose()?;
+        let (inputs, params) = self.given(py, inputs, params)?;
         let end = if closed { End::Closed } else { End::Open };
         let (drawn, text, svg) = unlocked(py, || {
             let program = rml::compile(&self.source, &Options { all_vars: true, ..self.options.clone() })?;

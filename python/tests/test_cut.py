@@ -29,6 +29,13 @@ def test_rows_become_windows_and_inference_cuts_as_the_training_did():
     assert rml.infer(LINE, rows(), params=states, stride=1).windows == 36
 
 
+def test_a_run_has_the_windows_of_the_training():
+    states = rml.train(LINE, rows(), window=5, stride=2, test="last:3", epochs=2).run().states
+    found = rml.infer(LINE, rows(), params=states, split="all").outputs["o"]
+    ran = rml.compile(LINE, node="infer").run(rows(), params=states)["o"]
+    assert ran.shape == (90,) and ran.tolist() == found.reshape(90).tolist()
+
+
 def test_groups_and_gaps_are_columns():
     data = rows()
     days = np.repeat(np.arange(20), 2)

@@ -112,6 +112,26 @@ def test_classes_and_cases_have_names(table):
     assert "Down" in drawn
 
 
+def test_a_program_names_the_columns_of_its_inputs(table):
+    named = "columns x = a..b;\ncolumns y = kind;\n" + NET
+    ours = rml.train(named, table, epochs=3, **ASKED).run().states
+    theirs = rml.train(NET, table, columns=COLUMNS, epochs=3, **ASKED).run().states
+    assert all((ours[key] == theirs[key]).all() for key in theirs)
+    by_program = rml.infer(named, table, params=ours, split="all").outputs["logits"]
+    assert (by_program == rml.infer(NET, table, params=theirs, split="all").outputs["logits"]).all()
+    # Programs that run over a file read it like the data of the training.
+    program = rml.compile(named, node="named", batch=1)
+    found = rml.infer(named, table, params=ours, node="named", split="all").outputs["kind"]
+    assert program.run(table, params=ours)["kind"][:, 0].tolist() == found.tolist()
+    with pytest.raises(rml.Error, match="no input `z`"):
+        rml.train(named.replace("y = kind", "y = present(z)"), table)
+
+
+def test_a_program_asks_whether_an_input_is_present():
+    program = rml.compile("columns known = present(y);\nnode f(known: bool [], y: num [] when known) -> (k: bool [])  k = known;")
+    assert program.run({"y": [1.0, None, 2.0]})["k"].tolist() == [True, False, True]
+
+
 def test_chronograms_have_parameters():
     program = rml.compile("node f(x: num []) -> (o)  k = param(2.0);  o = k * x;")
     assert "15.0" in program.chronogram({"x": [5]}, params={"k": 3.0}).text

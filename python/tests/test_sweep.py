@@ -89,6 +89,31 @@ def test_a_run_that_fails_does_not_stop_the_others(tmp_path):
     assert "rate=1" in found._repr_html_() and "failed" in found._repr_html_()
 
 
+def test_ranges_are_drawn_as_by_the_command(command, tmp_path):
+    (tmp_path / "line.rml").write_text(LINE)
+    np.savez(tmp_path / "data.npz", **DATA)
+    flags = (
+        "train line.rml --data data.npz --epochs 4 --validate 0.25 --runs theirs --sweep rate=1e-3..1e-1:log"
+        " --samples 6:3 --prune halving:2 --message-format json"
+    )
+    told = [json.loads(line) for line in command(*flags.split()).splitlines()]
+    found = rml.sweep(
+        tmp_path / "line.rml", tmp_path / "data.npz", runs=tmp_path / "ours", rate="1e-3..1e-1:log", samples=(6, 3),
+        prune="halving:2", validate=0.25, epochs=4,
+    )
+    assert len(found.runs) == 6 and all(1e-3 <= run.set["rate"] <= 1e-1 for run in found.runs)
+    theirs = {line["run"]: line["metrics"] for line in told if "run" in line}
+    assert {run.name: run.metrics for run in found.runs} == theirs
+    assert [(stage.length, stage.kept, stage.of) for stage in found.stages] == [(1, 3, 6), (2, 1, 3)]
+    assert sum(run.state == "pruned" for run in found.runs) == 5
+    # more samples continue the same sequence
+    more = rml.sweep(
+        tmp_path / "line.rml", tmp_path / "data.npz", runs=tmp_path / "more", sweep={"rate": "1e-3..1e-1:log"},
+        samples=(7, 3), validate=0.25, epochs=1,
+    )
+    assert [run.name for run in more.runs[:6]] == [run.name for run in found.runs]
+
+
 def test_what_a_sweep_refuses(tmp_path):
     runs = tmp_path / "runs"
     for keywords, message in [
@@ -97,11 +122,22 @@ def test_what_a_sweep_refuses(tmp_path):
         ({"seed": 1, "seeds": [1, 2]}, "seed is the seed of all runs"),
         ({"rate": [0.1], "sweep": {"rate": [0.2]}}, "values of rate are given twice"),
         ({"report": "runs.htm"}, "ends with .html"),
+        ({"samples": 3}, "no static parameter has values"),
+        ({"rate": [0.1], "samples": 0}, "samples is a number, at least 1"),
+        ({"rate": [0.1], "prune_from": 2}, "prune_from says when runs are compared first"),
     ]:
         with pytest.raises(ValueError, match=message):
             rml.sweep(LINE, DATA, runs=runs, **keywords)
     for keywords, message in [({"rates": 0.1}, "rates is no keyword of train"), ({"rate": ["a"]}, "a value of `rate`")]:
         with pytest.raises(TypeError, match=message):
+            rml.sweep(LINE, DATA, runs=runs, **keywords)
+    for keywords, message in [
+        ({"rate": "0.1..0.5"}, "has no list of values"),
+        ({"rate": "0.5..0.1", "samples": 2}, "from a number to a greater one"),
+        ({"rate": [0.1, 0.2], "prune": "best"}, "expected halving"),
+        ({"rate": [0.1, 0.2], "samples": 3}, "fewer than 3 combinations"),
+    ]:
+        with pytest.raises(rml.Error, match=message):
             rml.sweep(LINE, DATA, runs=runs, **keywords)
     with pytest.raises(rml.Error, match="rates"):
         rml.sweep(LINE, DATA, runs=runs, rates=[0.1])

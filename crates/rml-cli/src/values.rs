@@ -4,8 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use rml::{
-    BestBy, Classes, Criterion, Diagnostic, PruneRule, StaticValue, SweepRange, SweepSamples, SweepValues,
-    TestSplit,
+    BestBy, Classes, Criterion, Diagnostic, PruneRule, StaticValue, SweepSamples, SweepValues, TestSplit,
 };
 
 /// The deepest nesting of an array; deeper arrays are refused.
@@ -24,9 +23,10 @@ pub(crate) type Sweep = (String, SweepValues);
 
 /// `name=value,value`, where the values are literals of the language, or `name=low..high` with `:log` or without.
 pub(crate) fn sweep(text: &str) -> Result<Sweep, String> {
-    if let Some((low, high)) = text.split_once('=').and_then(|(_, values)| values.split_once("..")) {
+    if let Some((_, range)) = text.split_once('=').filter(|(_, values)| values.contains("..")) {
         let (name, _) = named(text, "expected NAME=LOW..HIGH, e.g. rate=0.001..0.1:log")?;
-        return Ok((name, SweepValues::Range(range(low.trim(), high.trim())?)));
+        let range = range.parse().map_err(|why: Diagnostic| why.message)?;
+        return Ok((name, SweepValues::Range(range)));
     }
     let (name, mut reader) = named(text, "expected NAME=VALUES, e.g. rate=0.1,0.3")?;
     let mut values = vec![reader.value(0)?];
@@ -39,30 +39,6 @@ pub(crate) fn sweep(text: &str) -> Result<Sweep, String> {
         return Err(format!("one array is one value; to try several, write {name}={}", items.join(",")));
     }
     Ok((name, SweepValues::List(values)))
-}
-
-/// The range `low..high`, where `high` may end with `:log`.
-fn range(low: &str, high: &str) -> Result<SweepRange, String> {
-    let (high, is_log) = match high.split_once(':') {
-        Some((high, "log")) => (high, true),
-        Some((_, other)) => {
-            return Err(format!("expected `:log` or nothing after a range, found `:{other}`"));
-        }
-        None => (high, false),
-    };
-    let number = |text: &str| match text.parse::<f64>() {
-        Ok(x) if x.is_finite() => Ok(x),
-        Ok(_) | Err(_) => Err(format!("expected numbers LOW..HIGH, e.g. 0.001..0.1:log, found `{text}`")),
-    };
-    let is_whole = [low, high].iter().all(|text| text.parse::<i32>().is_ok());
-    let (low, high) = (number(low)?, number(high)?);
-    if low >= high {
-        return Err(format!("expected a range from a number to a greater one, found {low}..{high}"));
-    }
-    if is_log && low <= 0.0 {
-        return Err(format!("expected numbers above 0 in a range with `:log`, found {low}"));
-    }
-    Ok(SweepRange { low, high, is_log, is_whole })
 }
 
 /// How many combinations are drawn, with a seed or without.
@@ -357,6 +333,8 @@ fn literal(word: &str) -> Result<StaticValue, String> {
 
 #[cfg(test)]
 mod tests {
+    use rml::SweepRange;
+
     use super::*;
 
     fn value(text: &str) -> Result<StaticValue, String> {

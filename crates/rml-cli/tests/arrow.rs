@@ -172,3 +172,35 @@ fn a_training_learns_the_same_from_arrow() {
         .expect("a shell");
     assert_eq!(serde_json::from_slice::<Value>(&piped.stdout).expect("JSON"), run("in.jsonl"));
 }
+
+/// The labels of a dataset of Hugging Face are classes, as the words of a table are.
+#[test]
+fn labels_of_a_dataset_are_classes() {
+    let program = "import std.layers;
+import std.losses;
+node net(x: num [batch, 1]) -> (scores: num [batch, 3])
+  scores = dense(3, x);
+node train(x: num [batch, 1], kind: int [batch]) -> (loss: num [])
+  scores, _ = diff_net(x, true, ds);
+  loss, ds = diff_cross_entropy(scores, kind, true, -0.5);
+node infer(x: num [batch, 1], kind: int [batch]) -> (found: int [batch], loss: num [])
+  scores = net(x);
+  loss = cross_entropy(scores, kind);
+  found = argmax(scores, -1);
+";
+    let labels = include_bytes!("../../rml-data/src/arrow/data/labels.arrow");
+    let folder = Folder::new()
+        .file("p.rml", program)
+        .file("labels.arrow", labels)
+        .file("words.csv", "x,kind\n1,high\n-1,low\n");
+    let train = folder.rml("train p.rml --data labels.arrow --epochs 20 --batch 2 --test 0 --save c.st");
+    assert!(train.err.contains("kind has 3 classes: low, high, none"), "{}", train.err);
+    train.ok();
+    let run = folder.rml("infer p.rml --params c.st --data words.csv --out o.csv --confusion kind:found");
+    let table = run.ok();
+    assert!(table.contains("high") && table.contains("2 of 2 are right"), "{table}");
+    assert_eq!(
+        folder.read("o.csv").lines().map(|line| line.split(',').nth(1)).collect::<Vec<_>>(),
+        [Some("found"), Some("high"), Some("low")]
+    );
+}

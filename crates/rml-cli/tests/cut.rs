@@ -30,6 +30,13 @@ node train(x: num [], y: num [], end: bool []) -> (loss)
   h, _ = diff_net(x, end, true, 0.1 * (y - h));
   loss = (h - y) * (h - y);
 ";
+/// Shows where windows and series begin and end.
+const WATCHED: &str =
+    "node infer(x: num [], end: bool [], begin: bool []) -> (h: num [], ends: bool [], begins: bool [])
+  h = net(x, end);
+  ends = end;
+  begins = begin;
+";
 
 /// Rows of three engines, mixed, with a gap of a day in each.
 fn table() -> String {
@@ -60,6 +67,57 @@ fn a_batch_has_at_most_the_windows_of_an_epoch() {
     let folder = Folder::new().file("p.rml", program).file("t.csv", table);
     let run = folder.rml("train p.rml --data t.csv --window 5 --rest drop --epochs 2");
     assert!(run.err.contains("to train on, 5 to test, batch 25,"), "{}", run.err);
+    run.ok();
+}
+
+/// The numbers in nested arrays.
+fn flat(value: &Value) -> Vec<f64> {
+    match value {
+        Value::Array(items) => items.iter().flat_map(flat).collect(),
+        Value::Bool(truth) => vec![f64::from(u8::from(*truth))],
+        other => vec![other.as_f64().expect("a number")],
+    }
+}
+
+#[test]
+fn a_run_over_a_table_has_the_windows_of_the_training() {
+    let folder = folder()
+        .file("watched.rml", format!("{CARRIED}{WATCHED}"))
+        .file("w.csv", "x\n1\n2\n")
+        .file("own.csv", "x,end\n1,true\n2,false\n3,true\n");
+    let cut = "--window 4 --stride 2 --group engine";
+    folder
+        .rml(&format!("train watched.rml --data t.csv {cut} --epochs 1 --test 0 --save c.safetensors"))
+        .ok();
+    folder.rml("infer watched.rml --params c.safetensors --data t.csv --split all --out o.json").ok();
+    let run = folder.rml("run watched.rml --node infer --params c.safetensors --inputs t.csv");
+    assert!(run.err.contains("3 series of 20 rows, windows of 4 rows, one every 2 rows"), "{}", run.err);
+    let (found, expected) = (run.json(), json(&folder.read("o.json")));
+    assert_eq!(found["cycles"], 108);
+    for name in ["h", "ends", "begins"] {
+        let (found, expected) = (flat(&found["values"][name]), flat(&expected[name]));
+        let near = |(a, b): (&f64, &f64)| (a - b).abs() < 1e-6;
+        assert!(found.len() == 108 && expected.len() == 108, "{name}: {found:?}\n{expected:?}");
+        assert!(found.iter().zip(&expected).all(near), "{name}: {found:?}\n{expected:?}");
+    }
+    assert_eq!(flat(&found["values"]["begins"]).iter().sum::<f64>(), 3.0);
+    let of = |command: &str, flags: &str| {
+        folder.rml(&format!("{command} watched.rml --node net --params c.safetensors:net_0 {flags}"))
+    };
+    // Flags change the windows, in all of these commands.
+    let traced = of("trace", "--inputs t.csv --stride 4 --html p.html");
+    assert!(traced.err.contains("windows of 4 rows"), "{}", traced.err);
+    traced.ok();
+    assert_eq!(of("run", "--inputs t.csv --stride 4").json()["cycles"], 60);
+    // A table may say by itself where windows end.
+    let own = of("run", "--inputs own.csv");
+    assert!(own.err.contains("the table has a column `end`, so each row is a cycle"), "{}", own.err);
+    assert_eq!(own.json()["cycles"], 3);
+    of("run", "--inputs w.csv").fails(1, &["missing-column", "`--group engine`"]);
+    of("run", "--cycles 2 --window 4").fails(1, &["bad-option", "`--inputs`"]);
+    // Without a checkpoint, only flags and mappings make windows.
+    let run = folder.rml("run watched.rml --node net --inputs t.csv --window 25");
+    assert!(run.err.contains("1 window is shorter"), "{}", run.err);
     run.ok();
 }
 

@@ -69,6 +69,7 @@ const FORMS: &[&str] = &[
     "match",
     "enum",
     "record",
+    "columns",
     "const",
     "for",
     "automaton",

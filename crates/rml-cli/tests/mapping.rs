@@ -58,6 +58,139 @@ fn a_file_says_what_flags_say() {
     assert_ne!(infer("--mapping m.toml --columns y=a").ok(), out);
 }
 
+/// The program names its usual columns: flags and files have priority, and the bits are those of flags.
+#[test]
+fn a_program_names_the_columns_of_its_inputs() {
+    let header = "columns x = a..b;\ncolumns y = target;\n";
+    let named = PROGRAM.replacen('\n', &format!("\n{header}"), 1);
+    let folder = folder()
+        .file("named.rml", &named)
+        .file("more.csv", "a;c;b;target\n1;5;2;102\n3;5;4;120\n")
+        .file("bare.csv", "a;b\n1;2\n")
+        .file("x.csv", "a;w\n1;2\n");
+    let flags = "--columns x=a,b --columns y=target";
+    let train = |program: &str, flags: &str, save: &str| {
+        let how = "--data t.csv --separator ; --standardise x --epochs 3";
+        folder.rml(&format!("train {program} {how} {flags} --save {save}"))
+    };
+    train("p.rml", flags, "flags.safetensors").ok();
+    train("named.rml", "", "header.safetensors").ok();
+    let tensors = |name: &str| rml::TensorFile::read(&folder.path(name)).expect("a checkpoint").tensors;
+    let (ours, theirs) = (tensors("header.safetensors"), tensors("flags.safetensors"));
+    assert!(ours.len() == theirs.len() && ours.iter().all(|(name, tensor)| tensor.same(&theirs[name])));
+    // The checkpoint has the columns of the range by their names.
+    let run = |command: &str, flags: &str| {
+        folder.rml(&format!("{command} named.rml --params header.safetensors {flags}"))
+    };
+    run("infer", "--data more.csv --split all --out named.json").ok();
+    let plain =
+        folder.rml("infer p.rml --params flags.safetensors --data more.csv --split all --out flags.json");
+    plain.ok();
+    assert_eq!(folder.read("named.json"), folder.read("flags.json"));
+    assert!(run("run", "--node predict --batch 1 --inputs bare.csv").ok().contains("\"p\""));
+    assert!(run("trace", "--node predict --batch 1 --inputs bare.csv").ok().contains("cycle"));
+    assert!(folder.rml("run named.rml --node predict --batch 1 --inputs bare.csv").ok().contains("\"p\""));
+    // Flags have priority over files, and files over the program.
+    let other = folder.file("map.toml", "separator = ';'\ncolumns.x = ['a', 'w']\n");
+    let predict =
+        |flags: &str| other.rml(&format!("run named.rml --node predict --batch 1 --inputs x.csv {flags}"));
+    let words = ["the program takes it from column `b`, which the file lacks", "`--columns 'x=a..NAME'`"];
+    predict("--separator ;").fails(1, &words);
+    predict("--mapping map.toml").ok();
+    predict("--mapping map.toml --columns x=w,z").fails(1, &["no column `z` for input `x`"]);
+    // A missing label is left out, as after a training with flags.
+    let run = other.rml("infer named.rml --params header.safetensors --data bare.csv --out o.json");
+    assert!(run.err.contains("left out, since they need it: `loss`"), "{}", run.err);
+    run.ok();
+    // It is shown with the node, and refused at its place.
+    assert!(other.rml("doc named.rml train").ok().contains("  columns x = a..b;\n  columns y = target;\n"));
+    let wrong = other.file("wrong.rml", named.replace("y = target", "y = hours(target)"));
+    wrong
+        .rml("train wrong.rml --data t.csv")
+        .fails(1, &["bad-option", "wrong.rml:3:13", "dates have no property `hours`", "there is `hour`"]);
+    let wrong = wrong.file("wrong.rml", named.replace("columns y", "columns z"));
+    wrong
+        .rml("train wrong.rml --data t.csv")
+        .fails(1, &["unknown-name", "wrong.rml:3:9", "has an input `z`"]);
+}
+
+/// A line through the points whose label is known; and the last label that was known.
+const PARTLY: &str = "columns known = present(y);
+node net(x: num [batch]) -> (o: num [batch])
+  k = param(0.0);
+  o = k * x;
+node train(x: num [batch], y: num [batch], known: bool [batch]) -> (loss: num [])
+  o, _ = diff_net(x, true, 0.001 * error);
+  error = where(known, y - o, zeros_like(o));
+  loss = mean(error * error);
+node infer(x: num [batch], y: num [batch], known: bool [batch]) -> (o: num [batch], share: num [batch])
+  o = net(x);
+  share = where(known, ones(shape(o)), zeros_like(o));
+node held(y: num [], known: bool []) -> (o: num [])
+  o = y + (if known then 10.0 else 0.0);
+node alone(known: bool []) -> (o: bool [])
+  o = known;
+node sampled(known: bool [], y: num [] when known) -> (o: num [])
+  o = merge known y ((0.0 fby o) when not known);
+";
+
+#[test]
+fn a_program_asks_whether_an_input_is_present() {
+    let label = |i: i32| if i % 3 == 0 { String::new() } else { format!("{}", 2 * i) };
+    let rows: String = (1..=12).map(|i| format!("{i},{}\n", label(i))).collect();
+    let lists = "{\"x\": [1, 2], \"y\": [2, null]}\n{\"x\": [3, 1], \"y\": [6, 2]}\n";
+    let folder = Folder::new()
+        .file("p.rml", PARTLY)
+        .file("t.csv", format!("x,y\n{rows}"))
+        .file("w.jsonl", lists)
+        .file("bare.csv", "x\n1\n2\n");
+    // Unknown labels do not count, whatever their gaps are filled with.
+    let train = |fill: &str, save: &str| {
+        folder
+            .rml(&format!(
+                "train p.rml --data t.csv --fill y={fill} --batch 3 --test 0 --epochs 9 --save {save}"
+            ))
+            .ok();
+        rml::TensorFile::read(&folder.path(save)).expect("a checkpoint").tensors
+    };
+    let (zero, many) = (train("0", "zero.safetensors"), train("1000", "many.safetensors"));
+    assert!(zero.iter().all(|(name, tensor)| tensor.same(&many[name])), "{zero:?}\n{many:?}");
+    for on_disk in ["", "--on-disk"] {
+        let out = "--split all --out o.json --batch 5";
+        folder.rml(&format!("infer p.rml --params zero.safetensors --data t.csv {out} {on_disk}")).ok();
+        let found: Value = serde_json::from_str(&folder.read("o.json")).expect("JSON");
+        let share = [1.0, 1.0, 0.0].repeat(4);
+        assert_eq!(found["share"], serde_json::json!(share));
+    }
+    // In windows: whole rows of a table, and elements of lists.
+    folder.rml("infer p.rml --params zero.safetensors --data t.csv --window 4 --split all --out o.json").ok();
+    let found: Value = serde_json::from_str(&folder.read("o.json")).expect("JSON");
+    assert_eq!(found["share"][0], serde_json::json!([1.0, 1.0, 0.0, 1.0]));
+    folder.rml("infer p.rml --params zero.safetensors --data w.jsonl --split all --out o.json").ok();
+    let found: Value = serde_json::from_str(&folder.read("o.json")).expect("JSON");
+    assert_eq!(found["share"], serde_json::json!([[1.0, 0.0], [1.0, 1.0]]));
+    // Without labels, none of them is present.
+    let none = folder.rml("infer p.rml --params zero.safetensors --data bare.csv --split all --out o.json");
+    assert!(none.err.contains("left out, since they need it: `share`"), "{}", none.err);
+    none.ok();
+    // Cycle by cycle, with gaps that are filled, and as a clock.
+    let run = |flags: &str| folder.rml(&format!("run p.rml --inputs t.csv --cycles 4 {flags}"));
+    assert_eq!(run("--node sampled").json()["values"]["o"], serde_json::json!([2.0, 4.0, 4.0, 8.0]));
+    assert_eq!(
+        run("--node sampled --window 2").json()["values"]["o"],
+        serde_json::json!([2.0, 4.0, 4.0, 8.0])
+    );
+    run("--node held").fails(1, &["sync-error", "`y`"]);
+    let held = run("--node held --params zero.safetensors").json();
+    assert_eq!(held["values"]["o"], serde_json::json!([12.0, 14.0, 0.0, 18.0]));
+    run("--node sampled --columns y=present(known)").fails(1, &["data-type", "cannot be `present(known)`"]);
+    run("--node sampled --columns known=present(z)").fails(1, &["bad-option", "has no input `z`"]);
+    run("--node alone").fails(1, &["bad-option", "the node has no input `y`"]);
+    run("--node sampled --columns known=y,present(y)").fails(1, &["bad-option"]);
+    let wrong = folder.file("p.rml", PARTLY.replace("present(y)", "present(z)"));
+    wrong.rml("run p.rml --node held --inputs t.csv").fails(1, &["p.rml:1:17", "has no input `z`"]);
+}
+
 #[test]
 fn faults_of_a_file_are_shown() {
     let folder =

@@ -180,7 +180,7 @@ fn read_batches(
     put: Put<'_>,
 ) -> Result<(), Malformed> {
     let mut rows = Rows::new(selection);
-    let mut wanted = Vec::new();
+    let (mut wanted, mut labels) = (Vec::new(), Vec::new());
     for field in &batches.fields {
         if rows.has(&field.name) {
             return Err(Malformed::new(format!("two columns have the name `{}`", field.name)));
@@ -191,10 +191,18 @@ fn read_batches(
         };
         wanted.push(check.is_ok());
         match check {
-            Ok(()) => rows.add(&field.name),
+            Ok(()) => {
+                rows.add(&field.name);
+                let names = field.labels.clone().filter(|_| selection.texts(&field.name).are_names());
+                labels.extend(names.map(|names| (field.name.clone(), names)));
+            }
             Err(why) => drop(rows.unusable.insert(field.name.clone(), why.into())),
         }
     }
+    let put = &mut |mut columns: Columns, count: usize| {
+        labels.iter().for_each(|(column, names)| columns.label(column, names));
+        put(columns, count)
+    };
     while batches
         .next(|batch, fields, known| rows.batch(batch, (fields, &wanted), known, (elements, put)))?
         .is_some()

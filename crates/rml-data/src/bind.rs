@@ -17,6 +17,7 @@ use crate::builder::{exact, whole};
 use crate::classes::classes;
 use crate::columns::{ABSENT, Column, Columns, Elements, place};
 use crate::labels;
+use crate::presence::{self, present};
 use crate::recipe::Preparation;
 use crate::text;
 
@@ -350,10 +351,20 @@ pub fn by_cycle(
     let mut rows: Option<(usize, &str)> = None;
     for input in inputs {
         let expected = advice::prefixed("cycles", input.ty.shape.dims());
-        let bound = find(columns, (input, inputs), &[&expected]).and_then(|column| {
+        let of = present(input, inputs, columns).and_then(|of| columns.columns.get(&*inputs[of].name));
+        let there = of.map(|column| presence::of_rows(column, 0..column.rows()));
+        let found = presence::check(input, inputs, columns).and_then(|()| match &there {
+            Some(column) => Ok(column),
+            None => find(columns, (input, inputs), &[&expected]),
+        });
+        let bound = found.and_then(|column| {
             let known = columns.cases.get(&*input.name).or(preparation.classes.get(&*input.name));
-            let classes = known.map(|known| classes(columns, input, Some(known))).transpose()?.flatten();
-            if columns.names(&input.name).is_some() && known.is_none() {
+            let is_listed = columns.listed.contains(&*input.name);
+            let classes = match known.is_some() || is_listed {
+                true => classes(columns, input, known.map(Vec::as_slice))?,
+                false => None,
+            };
+            if columns.names(&input.name).is_some() && known.is_none() && !is_listed {
                 let what = format!(
                     "column `{}` holds texts, and input `{}` is {}",
                     input.name, input.name, input.ty

@@ -19,8 +19,9 @@ pub(crate) struct Classes {
     pub(crate) numbers: Option<Vec<i64>>,
 }
 
-/// The classes of an input: the cases of its enumeration, or the known classes, or else the sorted texts of its column.
-/// An input has no classes if its column contains no texts and no names are known.
+/// The classes of an input: the cases of its enumeration, or the known classes, or else the texts of its column, in the
+/// order of the file if it lists them, sorted otherwise. An input has no classes if its column contains no texts and no
+/// names are known.
 ///
 /// # Errors
 /// A text that is not a known class.
@@ -42,20 +43,26 @@ pub(crate) fn classes(
         }
         (Some(_), Some(known)) => known.to_vec(),
         (Some(names), None) => {
-            let mut sorted = names.to_vec();
-            sorted.sort();
-            sorted
+            let mut classes = names.to_vec();
+            if !table.listed.contains(&*input.name) {
+                classes.sort();
+            }
+            classes
         }
     };
     let names = table.names(&input.name).unwrap_or_default();
     let all: IndexSet<&str> = classes.iter().map(String::as_str).collect();
     let number = |name: &String| all.get_index_of(name.as_str()).and_then(|class| i64::try_from(class).ok());
     let numbers: Vec<Option<i64>> = names.iter().map(number).collect();
-    if let Some(unknown) = numbers.iter().position(Option::is_none) {
+    for unknown in (0..names.len()).filter(|at| numbers[*at].is_none()) {
         let row = first_row(data, &input.name, |x| usize::try_from(x) == Ok(unknown))?;
-        return Err(unknown_label(&input.name, row, table.called(), &names[unknown], &classes));
+        // A file may list texts that do not occur.
+        if row.is_some() || !table.listed.contains(&*input.name) {
+            return Err(unknown_label(&input.name, row, table.called(), &names[unknown], &classes));
+        }
     }
-    Ok(Some(Classes { names: classes, numbers: Some(numbers.into_iter().flatten().collect()) }))
+    let numbers = numbers.into_iter().map(|number| number.unwrap_or(ABSENT)).collect();
+    Ok(Some(Classes { names: classes, numbers: Some(numbers) }))
 }
 
 /// Refuses values that could be meant as names or as the numbers of classes.

@@ -1,6 +1,6 @@
 //! Columns of data by name.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use indexmap::IndexMap;
 use rml_base::memory::Reservation;
@@ -9,6 +9,7 @@ use rml_ir::{Data, Shape};
 
 use crate::malformed::{Malformed, Unusable};
 use crate::parts::Named;
+use crate::presence::Presence;
 
 /// The elements of a column, in a type of the file.
 ///
@@ -186,8 +187,12 @@ pub struct Columns {
     pub(crate) lengths: Box<IndexMap<String, Vec<usize>>>,
     /// The texts of columns that contain texts, by their numbers.
     pub(crate) names: Box<IndexMap<String, Vec<String>>>,
+    /// Those of them whose file lists all texts in the order of the numbers that it has in their place.
+    pub(crate) listed: BTreeSet<String>,
     /// The names of the values of inputs that are cases of an enumeration, in the order of their numbers.
     pub(crate) cases: BTreeMap<String, Vec<String>>,
+    /// The inputs that say whether another input has a value, and these inputs.
+    pub(crate) presence: Presence,
     /// For each column in which joined files differ, the difference.
     pub(crate) differing: Box<IndexMap<String, String>>,
     /// Properties of the file's format that are neither usual nor given by the user: sentences without a full stop.
@@ -235,6 +240,7 @@ impl Columns {
         self.columns.shift_remove(name);
         self.lengths.shift_remove(name);
         self.names.shift_remove(name);
+        self.listed.remove(name);
         self.differing.shift_remove(name);
     }
 

@@ -100,6 +100,7 @@ impl Columns {
         };
         let mut all = Self::read_one(first, selection).map_err(lacking)?;
         all.cases.clone_from(selection.cases());
+        all.presence = selection.presence();
         for file in others {
             let next = Self::read_one(file, selection).map_err(lacking)?;
             all.append(next)?;

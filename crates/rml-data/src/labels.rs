@@ -32,6 +32,16 @@ pub(crate) enum Texts {
     Times,
 }
 
+impl Texts {
+    /// Whether texts are names of classes.
+    pub(crate) fn are_names(self) -> bool {
+        match self {
+            Self::Names | Self::All => true,
+            Self::Refused | Self::Dates | Self::Times => false,
+        }
+    }
+}
+
 /// The numbers of texts.
 #[derive(Debug, Default)]
 pub(crate) struct Numbered(IndexSet<String>);
@@ -78,6 +88,14 @@ impl Columns {
         self.names.get(column).map(Vec::as_slice)
     }
 
+    /// Names the integers of a column in the order of their numbers, as its file does.
+    pub(crate) fn label(&mut self, column: &str, names: &[String]) {
+        if let Some(Elements::Int(_)) = self.columns.get(column).map(|column| &column.elements) {
+            self.names.insert(column.to_owned(), names.to_vec());
+            self.listed.insert(column.to_owned());
+        }
+    }
+
     /// The same, in the form for printing values.
     pub(crate) fn shared_names(&self, column: &str) -> Option<Vec<Arc<str>>> {
         Some(self.names(column)?.iter().map(|name| Arc::from(name.as_str())).collect())
@@ -88,6 +106,9 @@ impl Columns {
         let mut all = Vec::new();
         for (column, theirs) in other.names.iter_mut() {
             let ours = self.names.entry(column.clone()).or_default();
+            if ours.is_empty() && other.listed.contains(column) {
+                self.listed.insert(column.clone());
+            }
             let numbers = merged(ours, theirs);
             theirs.clone_from(ours);
             if let Some(column) = other.columns.get_mut(column) {

@@ -12,7 +12,7 @@ use crate::dated::dated;
 use crate::dates::Aspect;
 use crate::labels;
 use crate::malformed::Malformed;
-use crate::parts::{Named, Part, counts, parts};
+use crate::parts::{Named, PRESENT, Part, counts, parts};
 use crate::stacked::{Piece, stacked};
 
 /// The columns of inputs. An input that is not named gets the columns of its own name.
@@ -33,9 +33,28 @@ use crate::stacked::{Piece, stacked};
 #[serde(transparent)]
 pub struct ColumnMapping {
     inputs: BTreeMap<String, Vec<Part>>,
-    /// Inputs whose columns were recorded by a training, not given by the user: other data may lack these columns.
+    /// Inputs whose columns are not given by the user beside the data: other data may lack these columns.
     #[serde(skip)]
-    recorded: BTreeSet<String>,
+    known: BTreeMap<String, KnownBy>,
+}
+
+/// Who names the columns of an input, if not the user beside the data.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum KnownBy {
+    /// The checkpoint of a training.
+    Training,
+    /// The program.
+    Program,
+}
+
+impl KnownBy {
+    /// The subject of a message.
+    fn name(self) -> &'static str {
+        match self {
+            Self::Training => "the training took",
+            Self::Program => "the program takes",
+        }
+    }
 }
 
 /// The index of a column, and which part of its dates is read, if any.
@@ -77,9 +96,35 @@ impl ColumnMapping {
         Ok(Self::of(all))
     }
 
+    /// Checks `hour(date)` and `present(y)`: that dates have a property of this name, or that there is such an input,
+    /// if the inputs are known.
+    ///
+    /// # Errors
+    /// There is no such property or input.
+    pub fn check_property(name: &str, of: &str, inputs: Option<&BTreeSet<String>>) -> Result<(), Diagnostic> {
+        if name == PRESENT {
+            let is_known = inputs.is_none_or(|inputs| inputs.contains(of));
+            let what = format!("the program has no input `{}`", visible_name(of));
+            let d = Diagnostic::error(codes::BAD_OPTION, what);
+            let help = "`present(y)` says whether the input `y` has a value in a cycle";
+            return if is_known { Ok(()) } else { Err(d.help(help)) };
+        }
+        if Aspect::named(name).is_some() {
+            return Ok(());
+        }
+        let what = format!("dates have no property `{}`", visible_name(name));
+        let all = Aspect::ALL.map(|aspect| format!("`{}`", aspect.name())).join(", ");
+        let d =
+            Diagnostic::error(codes::BAD_OPTION, what).note(format!("what is read of dates is one of {all}"));
+        Err(match suggest(name, Aspect::ALL.iter().map(|aspect| aspect.name())) {
+            Some(near) => d.help(format!("there is `{near}`")),
+            None => d.help("a column whose name looks like this stands in quotes"),
+        })
+    }
+
     /// The columns of these inputs, as the user gives them.
     pub(crate) fn of(inputs: BTreeMap<String, Vec<Part>>) -> Self {
-        Self { inputs, recorded: BTreeSet::new() }
+        Self { inputs, known: BTreeMap::new() }
     }
 
     /// The same, with the inputs of another mapping of the user that this one does not name.
@@ -100,6 +145,7 @@ impl ColumnMapping {
         let feeds = |part: &Part| match part {
             Part::One(name) | Part::Date(_, name) => name == column,
             Part::Range(_, _) => true,
+            Part::Present(_) => false,
         };
         self.inputs.get(input).is_some_and(|parts| parts.iter().any(feeds))
     }
@@ -118,24 +164,35 @@ impl ColumnMapping {
     }
 
     /// The same, with the inputs of another mapping that this one does not name.
-    pub(crate) fn or(mut self, other: Self) -> Self {
+    pub(crate) fn or(self, other: Self) -> Self {
+        self.completed(other, KnownBy::Training)
+    }
+
+    /// The same, with the inputs of a mapping of the program that this one does not name.
+    pub(crate) fn or_declared(self, other: Self) -> Self {
+        self.completed(other, KnownBy::Program)
+    }
+
+    fn completed(mut self, other: Self, by: KnownBy) -> Self {
         for (input, parts) in other.inputs {
             if !self.inputs.contains_key(&input) {
-                self.recorded.insert(input.clone());
+                self.known.insert(input.clone(), by);
                 self.inputs.insert(input, parts);
             }
         }
         self
     }
 
-    /// The same, with ranges replaced by the names of their columns in a table.
+    /// The same, with ranges replaced by the names of their columns in a table, and with the inputs whose columns the
+    /// program names.
     pub(crate) fn named_in(mut self, table: &Columns) -> Self {
-        for (input, parts) in &mut self.inputs {
-            if let Some(named) = table.resolved.get(input) {
-                parts.clone_from(named);
-            }
-        }
+        self.inputs.extend(table.resolved.iter().map(|(input, parts)| (input.clone(), parts.clone())));
         self
+    }
+
+    /// The inputs that say whether another input has a value, and these inputs.
+    pub(crate) fn presence(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.inputs.iter().filter_map(|(input, parts)| Some((input.as_str(), presence(parts)?)))
     }
 
     /// Whether it names a column by a number.
@@ -144,6 +201,7 @@ impl ColumnMapping {
         self.inputs.values().flatten().any(|part| match part {
             Part::One(name) | Part::Date(_, name) => is_number(name),
             Part::Range(first, last) => is_number(first) && is_number(last),
+            Part::Present(_) => false,
         })
     }
 
@@ -157,6 +215,7 @@ impl ColumnMapping {
         self.inputs.values().flatten().any(|part| match part {
             Part::One(name) | Part::Date(_, name) => name == column,
             Part::Range(_, _) => true,
+            Part::Present(_) => false,
         })
     }
 
@@ -178,13 +237,11 @@ impl ColumnMapping {
     ) -> Result<Resolved<'m>, Malformed> {
         let mut resolved = Resolved::default();
         let counts = counts(names);
-        for (input, parts) in &self.inputs {
+        for (input, parts) in self.inputs.iter().filter(|(_, parts)| presence(parts).is_none()) {
             let absent = |name: &&String| places(name).is_empty();
             if let Some(name) = parts.iter().flat_map(Part::names).find(absent) {
-                if !self.recorded.contains(input) {
-                    return Err(no_column(input, name, names));
-                }
-                resolved.lacking.push((input, not_as_trained((input, parts), name, names)));
+                let Some(by) = self.known.get(input) else { return Err(no_column(input, name, names)) };
+                resolved.lacking.push((input, not_as_known(*by, (input, parts), name, names)));
                 continue;
             }
             let mut all = Vec::new();
@@ -200,7 +257,9 @@ impl ColumnMapping {
                         let columns = places.iter().filter_map(|place| names.get(*place));
                         named.extend(columns.map(|name| Part::One((*name).to_owned())));
                     }
-                    Part::One(_) | Part::Range(_, _) | Part::Date(_, _) => named.push(part.clone()),
+                    Part::One(_) | Part::Range(_, _) | Part::Date(_, _) | Part::Present(_) => {
+                        named.push(part.clone());
+                    }
                 }
                 all.extend(places.into_iter().map(|place| (place, part.aspect())));
             }
@@ -227,15 +286,16 @@ impl ColumnMapping {
                 places.iter().map(|(place, aspect)| (names[*place], *aspect)).collect();
             let unusable = of.iter().find_map(|(name, _)| table.unusable.get(*name)).cloned();
             let mut names: Option<Vec<String>> = None;
+            let are_listed = of.iter().all(|(name, _)| table.listed.contains(*name));
             let lengths =
                 of.first().filter(|_| is_one).and_then(|(name, _)| table.lengths.get(*name)).cloned();
             let column = match unusable {
                 Some(why) => Err(why),
                 None => combined(table, (input, &of, is_one), piece, &mut names).map_err(Into::into),
             };
-            fed.push((input, column, lengths, names));
+            fed.push((input, column, lengths, names, are_listed));
         }
-        for (input, column, lengths, names) in fed {
+        for (input, column, lengths, names, are_listed) in fed {
             table.remove(input);
             table.unusable.shift_remove(input);
             match column {
@@ -247,10 +307,21 @@ impl ColumnMapping {
             }
             if let Some(names) = names {
                 table.names.insert(input.to_owned(), names);
+                if are_listed {
+                    table.listed.insert(input.to_owned());
+                }
             }
         }
         table.take_resolved(lacking, named);
         Ok(())
+    }
+}
+
+/// The input whose presence these parts are.
+fn presence(parts: &[Part]) -> Option<&str> {
+    match parts {
+        [Part::Present(input)] => Some(input),
+        _ => None,
     }
 }
 
@@ -269,21 +340,21 @@ fn listed(names: &[&str]) -> String {
     format!("the file has {}{more}", shown.join(", "))
 }
 
-/// The finding that data lacks a column that fed an input in the training.
-fn not_as_trained((input, parts): (&str, &[Part]), name: &str, names: &[&str]) -> Malformed {
-    let what = format!("the training took it from column `{}`, which the file lacks", visible_name(name));
+/// The finding that data lacks a column that feeds an input according to a checkpoint or the program.
+fn not_as_known(by: KnownBy, (input, parts): (&str, &[Part]), name: &str, names: &[&str]) -> Malformed {
+    let what = format!("{} it from column `{}`, which the file lacks", by.name(), visible_name(name));
     let why = Malformed::lacking(what).note(listed(names));
     if has_own(input, names) {
         return why.help(own(input));
     }
     // The columns of the input, with another name in place of the missing one.
     let with = |other: &str| {
+        let renamed = |one: &String| if one == name { other.to_owned() } else { one.clone() };
         let parts = parts.iter().map(|part| match part {
-            Part::One(one) if one == name => other.to_owned(),
-            Part::One(one) => one.clone(),
-            Part::Range(first, last) => format!("{first}..{last}"),
-            Part::Date(aspect, one) if one == name => format!("{}({other})", aspect.name()),
-            Part::Date(aspect, one) => format!("{}({one})", aspect.name()),
+            Part::One(one) => renamed(one),
+            Part::Range(first, last) => format!("{}..{}", renamed(first), renamed(last)),
+            Part::Date(aspect, one) => format!("{}({})", aspect.name(), renamed(one)),
+            Part::Present(input) => format!("{PRESENT}({input})"),
         });
         parts.collect::<Vec<_>>().join(",")
     };

@@ -145,6 +145,7 @@ impl OnDisk {
         }
         stored.refuse_inexact(&scratch)?;
         stored.table.cases.clone_from(selection.cases());
+        stored.table.presence = selection.presence();
         Ok(Self(Arc::new(Inner { stored, scratch })))
     }
 

@@ -17,16 +17,19 @@ pub(crate) enum Part {
     Range(String, String),
     /// A property of the dates of a column: `hour(date)`.
     Date(Aspect, String),
+    /// Whether an input has a value: `present(y)`. It has no other parts beside it.
+    Present(String),
 }
 
 impl Part {
     /// The columns that it names.
     pub(crate) fn names(&self) -> impl Iterator<Item = &String> {
         let (first, last) = match self {
-            Part::One(name) | Part::Date(_, name) => (name, None),
-            Part::Range(first, last) => (first, Some(last)),
+            Part::One(name) | Part::Date(_, name) => (Some(name), None),
+            Part::Range(first, last) => (Some(first), Some(last)),
+            Part::Present(_) => (None, None),
         };
-        std::iter::once(first).chain(last)
+        first.into_iter().chain(last)
     }
 
     /// The notation of the part.
@@ -35,6 +38,7 @@ impl Part {
             Part::One(name) => format!("`{}`", visible_name(name)),
             Part::Range(first, last) => format!("`{}..{}`", visible_name(first), visible_name(last)),
             Part::Date(aspect, name) => format!("`{}({})`", aspect.name(), visible_name(name)),
+            Part::Present(input) => format!("`{PRESENT}({})`", visible_name(input)),
         }
     }
 
@@ -42,7 +46,7 @@ impl Part {
     pub(crate) fn aspect(&self) -> Option<Aspect> {
         match self {
             Part::Date(aspect, _) => Some(*aspect),
-            Part::One(_) | Part::Range(_, _) => None,
+            Part::One(_) | Part::Range(_, _) | Part::Present(_) => None,
         }
     }
 
@@ -50,7 +54,7 @@ impl Part {
     pub(crate) fn is_column(&self) -> bool {
         match self {
             Part::One(_) | Part::Date(_, _) => true,
-            Part::Range(_, _) => false,
+            Part::Range(_, _) | Part::Present(_) => false,
         }
     }
 
@@ -63,6 +67,7 @@ impl Part {
         let (first, last) = match self {
             Part::One(name) | Part::Date(_, name) => return Ok(places(name)),
             Part::Range(first, last) => (first, last),
+            Part::Present(_) => return Ok(Vec::new()),
         };
         let ends = (places(first).first().copied(), places(last).first().copied());
         match ends {
@@ -122,13 +127,21 @@ pub(crate) fn differing(these: &Named, others: &Named) -> Vec<(String, String, S
 pub(crate) fn names(list: &str) -> Option<Vec<String>> {
     let one = |part| match part {
         Part::One(name) => Some(name),
-        Part::Range(_, _) | Part::Date(_, _) => None,
+        Part::Range(_, _) | Part::Date(_, _) | Part::Present(_) => None,
     };
     parts(list)?.into_iter().map(one).collect()
 }
 
+/// The word for whether an input has a value.
+pub(crate) const PRESENT: &str = "present";
+
 /// The parts of a list; `None` if it is not a list.
 pub(crate) fn parts(list: &str) -> Option<Vec<Part>> {
+    let is_alone = |all: &Vec<Part>| all.len() == 1 || !all.iter().any(|p| matches!(p, Part::Present(_)));
+    listed(list).filter(is_alone)
+}
+
+fn listed(list: &str) -> Option<Vec<Part>> {
     let mut rest = list.trim();
     let mut parts = Vec::new();
     loop {
@@ -156,16 +169,20 @@ pub(crate) fn parts(list: &str) -> Option<Vec<Part>> {
     }
 }
 
-/// A property of dates at the beginning of a text, and the rest of the text.
+/// A property of dates or the presence of an input at the beginning of a text, and the rest of the text.
 fn date(text: &str) -> Option<(Part, &str)> {
     let (word, rest) = text.split_once('(')?;
-    let aspect = Aspect::named(word.trim())?;
+    let aspect = match word.trim() {
+        PRESENT => None,
+        word => Some(Aspect::named(word)?),
+    };
     let (name, rest) = match rest.trim_start().strip_prefix('"') {
         Some(quoted) => quoted.split_once('"')?,
         None => rest.split_at(rest.find(')')?),
     };
     let (name, rest) = (name.trim(), rest.trim_start().strip_prefix(')')?);
-    (!name.is_empty()).then(|| (Part::Date(aspect, name.to_owned()), rest.trim_start()))
+    let part = |name: String| aspect.map_or(Part::Present(name.clone()), |aspect| Part::Date(aspect, name));
+    (!name.is_empty()).then(|| (part(name.to_owned()), rest.trim_start()))
 }
 
 /// The name at the beginning of a text, quoted or not, and the rest of the text.

@@ -120,9 +120,8 @@ impl Recipe {
         let texts = named.into_iter().chain(stated).collect();
         let filled = self.fills.keys().cloned().collect();
         self.cut.check()?;
-        if let Some(name) =
-            self.cut.columns().into_iter().find(|name| self.columns.inputs().any(|i| i == *name))
-        {
+        let mapping = self.columns.clone().or_declared(columns.mapping().clone());
+        if let Some(name) = self.cut.columns().into_iter().find(|name| mapping.inputs().any(|i| i == *name)) {
             let what = format!(
                 "`{name}` is an input with columns of its own, and a column that says how rows are cut"
             );
@@ -133,7 +132,7 @@ impl Recipe {
         let Windowing { group, time, end, .. } = &self.cut;
         let cut = [(time, Texts::Times), (group, Texts::All), (end, Texts::Refused)];
         let cut = cut.into_iter().filter_map(|(name, texts)| Some((name.as_deref()?, texts)));
-        let read = columns.written(self.dialect.clone()).mapped(self.columns.clone())?.taking(texts, filled);
+        let read = columns.written(self.dialect.clone()).mapped(mapping)?.taking(texts, filled);
         Ok(read.also(cut))
     }
 

@@ -13,6 +13,7 @@ use crate::formats::Format;
 use crate::labels::Texts;
 use crate::malformed::Malformed;
 use crate::mapping::ColumnMapping;
+use crate::presence::Presence;
 
 /// The columns to read, and how. Columns that it leaves out take no memory, and are
 /// [unusable](crate::Columns::unusable).
@@ -93,6 +94,11 @@ impl Selection {
         Self { lists: lists.collect(), ..self }
     }
 
+    /// The inputs that say whether another input has a value, and these inputs.
+    pub(crate) fn presence(&self) -> Presence {
+        self.mapping.presence().map(|(input, of)| (input.to_owned(), of.to_owned())).collect()
+    }
+
     /// The names of the values of inputs that are cases of an enumeration.
     pub(crate) fn cases(&self) -> &BTreeMap<String, Vec<String>> {
         &self.cases
@@ -131,6 +137,13 @@ impl Selection {
                 Some(near) => d.help(format!("there is `{near}`")).into(),
                 None => d.help("write the name of an input before the `=`").into(),
             });
+        }
+        let is_unknown = |of: &str| self.names.as_ref().is_some_and(|names| !names.contains(of));
+        if let Some((input, of)) = mapping.presence().find(|(_, of)| is_unknown(of)) {
+            let (input, of) = (visible_name(input), visible_name(of));
+            let what = format!("`--columns '{input}=present({of})'`: the program has no input `{of}`");
+            let d = Diagnostic::error(codes::BAD_OPTION, what);
+            return Err(d.help("`present(y)` says whether the input `y` has a value in a cycle").into());
         }
         Ok(Self { mapping, ..self })
     }

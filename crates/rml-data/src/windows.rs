@@ -3,9 +3,11 @@
 mod agreed;
 mod batches;
 mod bind;
+mod cycles;
 mod doubts;
 mod fit;
 mod hints;
+mod presence;
 mod reading;
 mod rows;
 
@@ -27,6 +29,7 @@ use crate::recipe::Preparation;
 
 pub use batches::Batches;
 pub use bind::missing;
+pub use cycles::WindowCycles;
 pub use doubts::Uneven;
 
 /// Data bound to the inputs of a node.
@@ -75,6 +78,8 @@ enum Role {
     Begin,
     /// True in the last cycle of the last windows of an epoch.
     EpochEnd,
+    /// True in the cycles in which another input has a value: the input with this number.
+    Present(usize),
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -257,6 +262,7 @@ impl Windows {
             Role::Begin if windows.iter().all(begins) => 0,
             // This is past all cycles.
             Role::EpochEnd => usize::MAX,
+            Role::Present(of) => return self.presence((i, *of), windows, cycles),
             Role::Begin if !windows.iter().any(begins) => usize::MAX,
             Role::Begin => {
                 return Err(disagree(
@@ -277,7 +283,7 @@ impl Windows {
             Role::Sequence(data, starts) => Some(starts[data.place(window)?] + cycle),
             Role::Window(data) => data.place(window),
             Role::Row(data) => data.place(self.layout.as_ref()?.row(window, cycle)),
-            Role::End | Role::Begin | Role::EpochEnd => None,
+            Role::End | Role::Begin | Role::EpochEnd | Role::Present(_) => None,
         }
     }
 
@@ -401,7 +407,7 @@ impl Bound {
             Role::Cycle(cells) | Role::Sequence(cells, _) | Role::Window(cells) | Role::Row(cells) => {
                 Some(cells)
             }
-            Role::End | Role::Begin | Role::EpochEnd => None,
+            Role::End | Role::Begin | Role::EpochEnd | Role::Present(_) => None,
         }
     }
 }

@@ -9,7 +9,7 @@ use rml_base::codes::elab as codes;
 use rml_base::{Diagnostic, Diagnostics, Error, Sources, Span, suggest};
 use rml_elab::{FormalKind, FormalSignature, NodePlace, NodeSignature, VariableKind};
 use rml_ir::op::{self, OpInfo};
-use rml_syntax::ast::{DTypeName, Decl, File, Node};
+use rml_syntax::ast::{ColumnList, DTypeName, Decl, File, Node};
 
 pub use forms::FormDoc;
 
@@ -51,6 +51,8 @@ pub struct NodeDoc {
     pub statics: Vec<String>,
     /// The named dimensions that its inputs bind.
     pub dimensions: Vec<String>,
+    /// The lists of columns of its inputs, in canonical layout: `columns x = open, low..high;`.
+    pub columns: Vec<String>,
 }
 
 impl NodeDoc {
@@ -203,6 +205,13 @@ fn node_doc(
         let named = names.resolve(&decl.name.name).to_owned();
         (named, text.get(decl.span.range()).unwrap_or("").to_owned())
     };
+    let of_input = |of: &&ColumnList<'_>| {
+        let fed = names.resolve(&of.input.name);
+        let record = fed.split_once('.').map_or(fed, |(record, _)| record);
+        node.inputs.iter().any(|decl| names.resolve(&decl.name.name) == record)
+    };
+    let columns = file.columns().filter(of_input).map(|of| layout(text.get(of.span.range()).unwrap_or("")));
+    let columns = columns.collect();
     let (adjoint, adjoint_inputs) = adjoint(node, &name, &statics, names, text);
     NodeDoc {
         name,
@@ -214,6 +223,7 @@ fn node_doc(
         declarations: node.inputs.iter().chain(node.outputs).map(declared).collect(),
         statics,
         dimensions,
+        columns,
     }
 }
 

@@ -3,17 +3,38 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use bumpalo::Bump;
-use rml_base::{FileId, Sources};
+use rml_base::{FileId, Sources, Span};
 use rml_syntax::ast::{
-    DTypeName, Decl, Definition, DefinitionForm, Dim, Expr, ExprKind, File, Literal, Node,
+    ColumnList, ColumnPart, DTypeName, Decl, Definition, DefinitionForm, Dim, Expr, ExprKind, File, Ident,
+    Literal, Node,
 };
 
 /// The dimension that stacked windows share.
 pub const BATCH: &str = "batch";
 
-/// The interfaces of the nodes of a text.
+/// The interfaces of the nodes of a text, and its lists of columns.
 #[derive(Debug)]
-pub(crate) struct Interfaces(Vec<Interface>);
+pub(crate) struct Interfaces(Vec<Interface>, Vec<DeclaredColumns>);
+
+/// One or more columns of data that a program names for an input.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum DeclaredColumn {
+    /// A column.
+    One(String),
+    /// From one column to another, both included.
+    Range(String, String),
+    /// A property of the dates in a column: its name, the place of this name, and the column.
+    Date(String, Span, String),
+}
+
+/// The columns of data that a program names for an input.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct DeclaredColumns {
+    /// The input.
+    pub input: String,
+    /// Its columns, in order.
+    pub columns: Vec<DeclaredColumn>,
+}
 
 /// The interface of one node.
 #[derive(Clone, Debug)]
@@ -98,7 +119,13 @@ impl Interfaces {
             records: [records(&own, &names), others.iter().flat_map(|f| records(f, &names)).collect()],
             sources,
         };
-        Self(own.nodes().map(|node| reader.interface(node)).collect())
+        let columns = own.columns().map(|of| declared(of, &names)).collect();
+        Self(own.nodes().map(|node| reader.interface(node)).collect(), columns)
+    }
+
+    /// The lists of columns.
+    pub(crate) fn columns(&self) -> &[DeclaredColumns] {
+        &self.1
     }
 
     /// The names of the inputs of all nodes; `None` if `node` is none of these nodes.
@@ -128,6 +155,16 @@ impl Interfaces {
     pub(crate) fn get(&self, node: &str) -> Option<&Interface> {
         self.0.iter().find(|i| i.name == node)
     }
+}
+
+fn declared(of: &ColumnList<'_>, names: &lasso::Rodeo) -> DeclaredColumns {
+    let text = |name: &Ident| names.resolve(&name.name).to_owned();
+    let column = |part: &ColumnPart| match part {
+        ColumnPart::One(name) => DeclaredColumn::One(text(name)),
+        ColumnPart::Range(first, last) => DeclaredColumn::Range(text(first), text(last)),
+        ColumnPart::Date(property, of) => DeclaredColumn::Date(text(property), property.span, text(of)),
+    };
+    DeclaredColumns { input: text(&of.input), columns: of.parts.iter().map(column).collect() }
 }
 
 /// The properties of inputs on which all nodes agree.

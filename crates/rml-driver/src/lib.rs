@@ -46,7 +46,7 @@ pub use format::format;
 pub use gradient::{Differentiable, differentiable};
 pub use inspect::{Inspection, Survey, VariableName, survey};
 pub use inspector::{Inspector, inspect};
-pub use interface::{BATCH, Interface};
+pub use interface::{BATCH, DeclaredColumn, DeclaredColumns, Interface};
 pub use library::{LIBRARY, PRELUDE};
 pub use lower::{declared_parameters, unlearned, variables, written_parameters};
 pub use names::{ClassAxes, InputClasses, ValueNames};
@@ -57,6 +57,8 @@ pub use report::{CheckReport, check, check_report};
 pub use rml_analysis::Bounded;
 pub use rml_elab::{Index, Meaning, NamePlace, NodePlace, Variable, VariableKind};
 pub use rml_syntax::{is_keyword, keywords};
-pub use source::{Source, enumerated_inputs, input_names, integer_inputs, interface, list_inputs};
+pub use source::{
+    Source, declared_columns, enumerated_inputs, input_names, integer_inputs, interface, list_inputs,
+};
 pub use stacked::Stacked;
 pub use unit::{Sharded, Unit};

@@ -5,11 +5,11 @@ use std::fmt;
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 
-use rml_base::Error;
+use rml_base::{Diagnostic, Diagnostics, Error};
 use rml_files::contents;
 
 use crate::front::Front;
-use crate::interface::Interface;
+use crate::interface::{DeclaredColumn, DeclaredColumns, Interface};
 use crate::origin::Origin;
 
 /// The source of a program's text.
@@ -136,6 +136,25 @@ pub fn integer_inputs(source: &Source) -> Result<BTreeSet<String>, Error> {
 /// The text cannot be read.
 pub fn list_inputs(source: &Source) -> Result<BTreeMap<String, (usize, usize)>, Error> {
     Ok(source.front()?.interfaces().lists())
+}
+
+/// The columns of data that the text of a source names for inputs.
+///
+/// # Errors
+/// The text cannot be read; `check` refuses columns.
+pub fn declared_columns(
+    source: &Source,
+    check: impl Fn(&DeclaredColumn) -> Result<(), Diagnostic>,
+) -> Result<Vec<DeclaredColumns>, Error> {
+    let front = source.front()?;
+    let lists = front.interfaces().columns();
+    let refused = lists.iter().flat_map(|of| &of.columns).map(check).filter_map(Result::err);
+    let refused = Diagnostics(refused.collect());
+    if refused.0.is_empty() {
+        Ok(lists.to_vec())
+    } else {
+        Err(Error::new(refused, Arc::clone(&front.sources)))
+    }
 }
 
 /// The inputs of all nodes in the text of a source that are cases of an enumeration, with the names of the cases.

@@ -31,6 +31,7 @@ const RESERVED: &[&str] = &[
     "const",
     "enum",
     "record",
+    "columns",
     "every",
     "restart",
     "by",

@@ -141,6 +141,11 @@ fn variable(server: &Server, place: &Place, definition: Span) -> Option<String> 
         text += &block(declared.map_or(&*of.name, |(_, declaration)| declaration));
     }
     let _ = writeln!(text, "{kind} of node `{}`", node.name);
+    if of.kind == VariableKind::Input {
+        for list in columns(survey, &of.name, definition) {
+            let _ = write!(text, "\n{}", block(list));
+        }
+    }
     if types.len() > SHOWN {
         let _ = writeln!(text, ", with {} more types in other calls", types.len() - SHOWN);
     }
@@ -148,6 +153,14 @@ fn variable(server: &Server, place: &Place, definition: Span) -> Option<String> 
         let _ = writeln!(text, "\n{wait}");
     }
     Some(text)
+}
+
+/// The lists of columns in the main text that feed an input, or fields of it.
+fn columns<'s>(survey: &'s Survey, input: &str, definition: Span) -> Vec<&'s str> {
+    let is_fed =
+        |fed: &str| fed.strip_prefix(input).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'));
+    let lists = survey.index.columns.iter().filter(|(fed, _)| definition.file == survey.main && is_fed(fed));
+    lists.map(|(_, span)| survey.sources.snippet(*span)).collect()
 }
 
 /// How long a variable waits.

@@ -40,7 +40,7 @@ pub use runner::{Metrics, columns_for};
 pub use session::{Outputs, Session};
 pub use settings::Settings;
 pub use stepper::{Element, InputPort, OutputPort, Stepper};
-pub use trace::{Cell, RunOptions, Trace, run};
+pub use trace::{Cell, RunOptions, Trace, run, window_notes};
 pub use train::compare::{RunsPage, run_files, runs_page};
 pub use train::confusion::{Classes, Confusion};
 pub use train::episode::Episode;

@@ -2,6 +2,7 @@
 //! when this number changes (for the last, smaller batch). The windows follow each other in one open trace (ENV-7), and
 //! none may wait for the next (CAUSE-6).
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use indexmap::IndexMap;
@@ -9,10 +10,10 @@ use rml_base::codes::analysis::UPDATE_CAUSALITY;
 use rml_base::codes::run as codes;
 use rml_base::profile::Phase;
 use rml_base::{Diagnostic, Diagnostics, Error, Severity, Sources};
-use rml_data::{Selection, Windows};
+use rml_data::{ColumnMapping, Selection, Windows};
 use rml_driver::{
-    Analysis, BATCH, Options, Program, Sharded, Source, Stacked, Unit, enumerated_inputs, input_names,
-    integer_inputs, interface, keep_inputs, list_inputs,
+    Analysis, BATCH, DeclaredColumn, Options, Program, Sharded, Source, Stacked, Unit, declared_columns,
+    enumerated_inputs, input_names, integer_inputs, interface, keep_inputs, list_inputs,
 };
 use rml_engine::{Feeding, KnownOutputs, Snapshot, Use};
 use rml_ir::flat::{By, ClockClasses, Flat};
@@ -114,11 +115,37 @@ pub(crate) fn asked_batch(
 /// # Errors
 /// A source that cannot be read.
 pub fn columns_for(source: &Source, node: Option<&str>) -> Result<Selection, Error> {
-    let Some(names) = input_names(source, node)? else { return Ok(Selection::all()) };
+    let names = input_names(source, node)?;
+    let declared = declared(source, names.as_ref())?;
+    let Some(names) = names else { return Selection::all().mapped(declared) };
     let interface = interface(source, node.unwrap_or("train"))?;
     let values = interface.iter().flat_map(|interface| interface.values());
     let selection = Selection::of(names).feeding(values).with_integers(integer_inputs(source)?);
-    Ok(selection.with_lists(list_inputs(source)?).with_cases(enumerated_inputs(source)?))
+    selection.with_lists(list_inputs(source)?).with_cases(enumerated_inputs(source)?).mapped(declared)
+}
+
+/// The columns that a program names for its inputs. Compilation reports lists for other names, and second lists.
+///
+/// # Errors
+/// A source that cannot be read; something that is no property of dates, or of no input.
+fn declared(source: &Source, inputs: Option<&BTreeSet<String>>) -> Result<ColumnMapping, Error> {
+    let lists = declared_columns(source, |column| match column {
+        DeclaredColumn::One(_) | DeclaredColumn::Range(_, _) => Ok(()),
+        DeclaredColumn::Date(property, span, of) => ColumnMapping::check_property(property, of, inputs)
+            .map_err(|d| d.label(*span, "expected a property of dates, or `present(y)`")),
+    })?;
+    // The names of columns that a program writes contain no quotes.
+    let shown = |column: &DeclaredColumn| match column {
+        DeclaredColumn::One(name) => format!("\"{name}\""),
+        DeclaredColumn::Range(first, last) => format!("\"{first}\"..\"{last}\""),
+        DeclaredColumn::Date(property, _, of) => format!("{property}(\"{of}\")"),
+    };
+    let mut texts: IndexMap<&str, String> = IndexMap::new();
+    for list in lists.iter().filter(|list| inputs.is_none_or(|inputs| inputs.contains(&list.input))) {
+        let columns: Vec<String> = list.columns.iter().map(shown).collect();
+        texts.entry(&list.input).or_insert_with(|| format!("{}={}", list.input, columns.join(",")));
+    }
+    ColumnMapping::parse(&texts.values().collect::<Vec<_>>())
 }
 
 /// How many windows to stack: as requested, or else the default if the node can stack windows.

@@ -7,7 +7,7 @@ use indexmap::IndexMap;
 use rml_base::memory::{self, Reservation};
 use rml_base::profile::Phase;
 use rml_base::{Diagnostic, Diagnostics, Error, visible};
-use rml_data::{Columns, Feed, Preparation, text, write_row};
+use rml_data::{Arranged, Columns, Feed, Preparation, Windowing, text, write_row};
 use rml_driver::{Program, ValueNames};
 use rml_engine::{End, Feeding, Status, Use};
 use rml_ir::flat::Var;
@@ -79,6 +79,9 @@ pub struct RunOptions {
     pub all_vars: bool,
     /// Whether NaN is accepted in the inputs.
     pub allow_nan: bool,
+    /// How the rows of a long table become windows, whose cycles run one window after the other; it is completed by
+    /// what the training of the states did. Without windows, each row is a cycle.
+    pub cut: Windowing,
     /// The states that the run starts with: all parameters, and other states that fit; `None` = initial values. Inputs
     /// are prepared as in the training of these states.
     pub params: Option<Parameters>,
@@ -93,6 +96,7 @@ impl Default for RunOptions {
             end: End::Closed,
             all_vars: false,
             allow_nan: false,
+            cut: Windowing::default(),
             params: None,
             engine: Engine::default(),
         }
@@ -263,6 +267,31 @@ fn csv_fields(cell: &Cell, shape: &Shape, names: text::Named<'_>) -> Vec<String>
 /// Inputs that do not fit the program. Errors during the run are in [`Trace::error`].
 pub fn run(program: &Program, inputs: &Columns, options: &RunOptions) -> Result<Trace, Error> {
     run_session(program, inputs, options).map(|(_, trace)| trace)
+}
+
+/// Notes about the windows that the rows of a table become in a run: sentences without a full stop.
+///
+/// # Errors
+/// A checkpoint that cannot be read; a table that cannot be cut.
+///
+/// ```
+/// # fn main() -> Result<(), rml::Error> {
+/// # let text = "node sum(x: num []) -> (y)  y = x + (0.0 fby y);";
+/// # let source = rml::Source::text("sum.rml", text);
+/// # let program = rml::compile(&source, &rml::Options::default())?;
+/// # let inputs = rml::Columns::parse(b"x\n1\n2\n4\n", rml::Format::Csv, "inputs.csv")?;
+/// let cut = rml::Windowing { window: Some(2), ..rml::Windowing::default() };
+/// let options = rml::RunOptions { cut, ..rml::RunOptions::default() };
+/// assert_eq!(rml::window_notes(&program, &inputs, &options)?[0], "1 series of 3 rows, windows of 2 rows");
+/// # Ok(()) }
+/// ```
+pub fn window_notes(program: &Program, inputs: &Columns, options: &RunOptions) -> Result<Vec<String>, Error> {
+    let (windowing, is_left) = table::windowing(inputs, program.inputs(), options, &options.preparation()?);
+    if is_left {
+        let note = "the table has a column `end`, so each row is a cycle; the training cut other windows";
+        return Ok(vec![note.to_owned()]);
+    }
+    Ok(Arranged::new(inputs, &windowing)?.notes())
 }
 
 /// The number of cycles of a run over a table of inputs.

@@ -48,7 +48,7 @@ impl<'a> File<'a> {
     pub fn definitions(&self) -> impl Iterator<Item = Definition<'a>> + use<'a> {
         self.items.iter().flat_map(|item| {
             let (node, form, cases): (_, _, &'a [Node<'a>]) = match item {
-                Item::Import(_) => (None, DefinitionForm::Node, &[]),
+                Item::Import(_) | Item::Columns(_) => (None, DefinitionForm::Node, &[]),
                 Item::Node(node) => (Some(node), DefinitionForm::Node, &[]),
                 Item::Const(node) => (Some(node), DefinitionForm::Constant, &[]),
                 Item::Record(node) => (Some(node), DefinitionForm::Record, &[]),
@@ -57,6 +57,11 @@ impl<'a> File<'a> {
             let first = node.map(|node| Definition { node, form });
             first.into_iter().chain(cases.iter().map(|node| Definition { node, form: DefinitionForm::Case }))
         })
+    }
+
+    /// The lists of columns, in textual order.
+    pub fn columns(&self) -> impl Iterator<Item = &'a ColumnList<'a>> + use<'a> {
+        self.items.iter().filter_map(|i| if let Item::Columns(c) = i { Some(c) } else { None })
     }
 
     /// The imports, in textual order.
@@ -78,6 +83,40 @@ pub enum Item<'a> {
     Enum(Enum<'a>),
     /// `record state = (h: num [n], c: num [n]);`: a node whose outputs are its inputs, the fields.
     Record(Node<'a>),
+    /// `columns x = open, low..high;`
+    Columns(ColumnList<'a>),
+}
+
+/// `columns x = open, low..high, hour(date), "wind speed";`: the columns of data that feed an input.
+#[derive(Clone, Copy, Debug)]
+pub struct ColumnList<'a> {
+    /// The input; a field of a record is written `s.h`, and its name consists of both parts and the dot.
+    pub input: Ident,
+    /// The columns, in order.
+    pub parts: &'a [ColumnPart],
+    /// The whole item.
+    pub span: Span,
+}
+
+/// One or more columns. The name of a column in quotes does not contain the quotes.
+#[derive(Clone, Copy, Debug)]
+pub enum ColumnPart {
+    /// `open`
+    One(Ident),
+    /// `low..high`: from one column to another, both included.
+    Range(Ident, Ident),
+    /// `hour(date)`: a property of the dates in a column.
+    Date(Ident, Ident),
+}
+
+impl ColumnPart {
+    /// The text from the first to the last name in it.
+    pub fn span(&self) -> Span {
+        match self {
+            ColumnPart::One(name) => name.span,
+            ColumnPart::Range(first, last) | ColumnPart::Date(first, last) => first.span.to(last.span),
+        }
+    }
 }
 
 /// `[private] enum phase = Idle, Heat, Cool;`

@@ -2,8 +2,9 @@
 //! meaning for the later stages if and only if their dumps are equal; parentheses, layout and comments are not shown.
 
 use crate::ast::{
-    ClockExpr, DTypeName, Decl, Dim, Equation, Expr, ExprKind, File, Ident, Import, ImportKind, ImportPath,
-    IndexExpr, Item, Lhs, Literal, Node, StateDef, StateItem, Suffix, Symbol, Transition, TypeExpr, UnaryOp,
+    ClockExpr, ColumnList, ColumnPart, DTypeName, Decl, Dim, Equation, Expr, ExprKind, File, Ident, Import,
+    ImportKind, ImportPath, IndexExpr, Item, Lhs, Literal, Node, StateDef, StateItem, Suffix, Symbol,
+    Transition, TypeExpr, UnaryOp,
 };
 use lasso::Rodeo;
 use std::fmt::Write;
@@ -14,6 +15,7 @@ pub fn dump(file: &File<'_>, names: &Rodeo) -> String {
     for item in file.items {
         match item {
             Item::Import(import) => out.import(import),
+            Item::Columns(columns) => out.columns(columns),
             Item::Node(node) => out.node(node, "node"),
             Item::Const(node) => out.node(node, "const"),
             Item::Record(node) => out.node(node, "record"),
@@ -59,6 +61,26 @@ impl Dump<'_> {
             }
             each(self, item);
         }
+    }
+
+    fn columns(&mut self, columns: &ColumnList<'_>) {
+        self.put("(columns ");
+        self.name(columns.input);
+        for part in columns.parts {
+            let (form, names): (_, &[Ident]) = match part {
+                ColumnPart::One(name) => ("", &[*name]),
+                ColumnPart::Range(first, last) => (".. ", &[*first, *last]),
+                ColumnPart::Date(property, of) => ("date ", &[*property, *of]),
+            };
+            self.put(if names.len() > 1 { " (" } else { " " });
+            self.put(form);
+            self.list(" ", names, |d, name| {
+                let text = d.names.try_resolve(&name.name).unwrap_or("?");
+                let _ = write!(d.out, "{text:?}");
+            });
+            self.put(if names.len() > 1 { ")" } else { "" });
+        }
+        self.put(")\n");
     }
 
     fn import(&mut self, import: &Import<'_>) {

@@ -54,6 +54,39 @@ fn back_is_special_right_behind_fby_only() {
 }
 
 #[test]
+fn columns_are_names_ranges_and_properties_of_dates() {
+    let text = "columns   x = open ,low .. high,0..3, hour( date ),\"wind speed\" ; -- why\ncolumns s.h=\"hour(date)\";\n\
+                node columns(columns: num [], s: num []) -> (o)\n  o = columns;\n  columns = o;\n";
+    let (dump, diagnostics) = parsed(text);
+    assert!(diagnostics.is_empty(), "{diagnostics:#?}");
+    let lists: Vec<&str> = dump.lines().take(2).collect();
+    assert_eq!(
+        lists,
+        [
+            r#"(columns x "open" (.. "low" "high") (.. "0" "3") (date "hour" "date") "wind speed")"#,
+            r#"(columns s.h "hour(date)")"#,
+        ]
+    );
+    let formatted = "columns x = open, low..high, 0..3, hour(date), \"wind speed\"; -- why\n\
+                     columns s.h = \"hour(date)\";\n\n";
+    let out = format(text).expect("it parses");
+    assert!(out.starts_with(formatted), "{out}");
+    assert_eq!(format(&out).as_deref(), Ok(&*out));
+    for (wrong, words) in [
+        ("columns x = ;", "the name of a column"),
+        ("columns x = a b;", "stands in quotes"),
+        ("columns x = node;", "stands in quotes"),
+        ("columns x = a..;", "the name of a column"),
+        ("columns x = hour(a;", "after the column of dates"),
+        ("columns x = a\nnode f() -> (o) o = 1;", "this list of columns does not end with `;`"),
+    ] {
+        let (_, diagnostics) = parsed(wrong);
+        let said = format!("{diagnostics:?}");
+        assert!(diagnostics.len() == 1 && said.contains(words), "{wrong}: {said}");
+    }
+}
+
+#[test]
 fn along_takes_one_axis_or_a_list() {
     check("f(x) along 0", "(along (call f x) 0)");
     check("f(x) along -1 when c", "(when (along (call f x) (neg 1)) c)");

@@ -51,6 +51,7 @@ const WORDS: &[&str] = &[
     "const",
     "enum",
     "record",
+    "columns",
     "match",
     "assert",
     "and",

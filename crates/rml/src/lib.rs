@@ -65,7 +65,7 @@ pub use rml_run::{
     TrainInfo, TrainOptions, TrainPage, TrainRecord, TrainReport, TrainStream, TrainingPosition, Until,
     UpdateCounts, Validate, chronogram, columns_for, export_c, export_model, export_params, grad, gradcheck,
     import_model, import_params, infer, infer_without_data, learning_curves, params, params_file, run,
-    run_files, runs_page, sparkline, sweep, sweep_curves, train,
+    run_files, runs_page, sparkline, sweep, sweep_curves, train, window_notes,
 };
 pub use rml_weights::{
     ExportOptions, FileTensor, LayoutInfo, Mapping, ParamInfo, ParamList, Stored, Summary, TensorFile,

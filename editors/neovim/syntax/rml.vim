@@ -4,6 +4,7 @@ if exists("b:current_syntax")
 endif
 syntax keyword rmlWord node import private as if then else when merge every restart by along not and or
 syntax match rmlWord "\<\(enum\|record\)\ze\s\+[A-Za-z_][A-Za-z0-9_]*\s*="
+syntax match rmlWord "\<columns\ze\s\+[A-Za-z_][A-Za-z0-9_.]*\s*="
 syntax match rmlWord "\<match\ze\s\+[A-Za-z_]"
 syntax match rmlWord "\<const\ze\s\+[A-Za-z_][A-Za-z0-9_]*\s*="
 syntax match rmlWord "\<share\ze\s\+[A-Za-z_][A-Za-z0-9_]*\s*="

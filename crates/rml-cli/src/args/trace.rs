@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 
-use super::{Computing, Profiling, Program, Table};
+use super::{Computing, Cutting, Profiling, Program, Table};
 
 /// The program to run and its inputs.
 #[derive(Args, Debug)]
@@ -38,6 +38,8 @@ pub(crate) struct Over {
 pub(crate) struct Execution {
     #[command(flatten)]
     pub(crate) over: Over,
+    #[command(flatten)]
+    pub(crate) cutting: Cutting,
     /// The trace is the beginning of an endless one: `fby back` gets no initial value at its end
     #[arg(long)]
     pub(crate) open: bool,
@@ -145,7 +147,7 @@ pub(crate) struct View {
 impl View {
     /// Whether flags about a program are given, for `refuse_unused`.
     pub(crate) fn given(&self) -> Vec<(&'static str, bool)> {
-        let Execution { over, open, probe } = &self.execution;
+        let Execution { over, cutting, open, probe } = &self.execution;
         let Over { program, node, inputs, params, cycles, seed, allow_nan, table } = over;
         let own = [
             ("set", !program.set.is_empty()),
@@ -161,6 +163,6 @@ impl View {
             ("probe", !probe.is_empty()),
             ("vars", self.vars.is_some()),
         ];
-        own.into_iter().chain(table.given()).collect()
+        own.into_iter().chain(table.given()).chain(cutting.given()).collect()
     }
 }

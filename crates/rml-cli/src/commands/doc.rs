@@ -94,6 +94,9 @@ fn one(module: &str, node: &NodeDoc) -> String {
     for (what, names) in lists.into_iter().filter(|(_, names)| !names.is_empty()) {
         let _ = writeln!(out, "{what}: {}.", names.join(", "));
     }
+    if !node.columns.is_empty() {
+        let _ = writeln!(out, "\n  {}", node.columns.join("\n").replace('\n', "\n  "));
+    }
     if module.starts_with("std.") && module != "std.prelude" {
         let _ = write!(out, "\nimport {module} ({});\n", node.name);
     }

@@ -59,11 +59,21 @@ pub(super) fn prepare(
     };
     let program = measuring.time(Phase::Compile, compile)?;
     output.report(program.warnings(), program.sources());
-    let inputs = measuring.time(Phase::Data, || inputs(&args.over, &source, checkpoint.as_ref(), output))?;
+    let cut = args.cutting.cut();
+    if args.over.inputs.is_none() {
+        super::refuse_unused("they are about the file of `--inputs`", &args.cutting.given())?;
+    }
+    let (inputs, cut) =
+        measuring.time(Phase::Data, || inputs(&args.over, cut, &source, checkpoint.as_ref(), output))?;
     let end = if args.open { End::Open } else { End::Closed };
     let (cycles, allow_nan, params) =
         (args.over.cycles, args.over.allow_nan, checkpoint.map(Parameters::from));
-    Ok((program, inputs, RunOptions { cycles, end, all_vars, allow_nan, params, ..RunOptions::default() }))
+    let run = RunOptions { cycles, end, all_vars, allow_nan, cut, params, ..RunOptions::default() };
+    if args.over.inputs.is_some() && !output.json() {
+        let notes = rml::window_notes(&program, &inputs, &run)?;
+        notes.iter().for_each(|note| output.note(&format!("{note}\n")));
+    }
+    Ok((program, inputs, run))
 }
 
 /// The program that the flags name, and the options to compile it with.
@@ -72,22 +82,25 @@ pub(crate) fn over(args: &Over) -> Result<(Source, Options), Stop> {
     Ok((source, Options { node: args.node.clone(), seed: args.seed, ..options }))
 }
 
-/// The inputs of a program, from the file that the flags name. Without flags that say otherwise, the file is read like
-/// the training data of the checkpoint.
+/// The inputs of a program, from the file that the flags name, and the windows that the flags and the mapping file ask
+/// for. Without flags that say otherwise, the file is read like the training data of the checkpoint.
 pub(crate) fn inputs(
     args: &Over,
+    cut: Windowing,
     source: &Source,
     checkpoint: Option<&Checkpoint>,
     output: &mut Output,
-) -> Result<Columns, Stop> {
+) -> Result<(Columns, Windowing), Stop> {
     let Some(file) = &args.inputs else {
         super::refuse_unused("they are about the file of `--inputs`", &args.table.given())?;
-        return Ok(Columns::default());
+        return Ok((Columns::default(), cut));
     };
     let recorded = checkpoint.map(Checkpoint::preparation).unwrap_or_default();
-    let recipe = Recipe { cut: Windowing::default(), ..args.table.recipe()?.or_read_as(recorded.recipe()) };
+    let asked = Recipe { cut, ..Recipe::default() }.or(args.table.recipe()?);
+    let cut = asked.cut.clone();
+    let recipe = asked.or_read_as(recorded.recipe());
     let columns = rml::columns_for(source, args.node.as_deref())?.in_format(args.table.format());
     let columns = Columns::read_selected(&[file], &recipe.selection(columns)?)?;
     super::note_assumed(&columns, output);
-    Ok(columns)
+    Ok((columns, cut))
 }

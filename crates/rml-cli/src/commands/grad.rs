@@ -1,6 +1,6 @@
 //! `rml grad` and `rml gradcheck`: gradients of whole traces.
 
-use rml::{CheckOptions, GradOptions};
+use rml::{CheckOptions, GradOptions, Windowing};
 
 use super::execute::{inputs, over};
 use crate::args::{CheckFormat, Computing, Differentiation, Grad, GradFormat, Gradcheck};
@@ -9,7 +9,7 @@ use crate::output::{Output, Stop};
 /// Prints the gradient of the sum of an output.
 pub(crate) fn grad(args: &Grad, output: &mut Output) -> Result<(), Stop> {
     let (source, compile) = over(&args.of.over)?;
-    let inputs = inputs(&args.of.over, &source, None, output)?;
+    let (inputs, _) = inputs(&args.of.over, Windowing::default(), &source, None, output)?;
     let options = options(&args.of, &args.computing)?;
     let found = rml::grad(&source, &compile, &inputs, &options)?;
     output.report(&found.warnings, &found.sources);
@@ -25,7 +25,7 @@ pub(crate) fn grad(args: &Grad, output: &mut Output) -> Result<(), Stop> {
 /// Compares the gradient of the sum of an output with finite differences.
 pub(crate) fn gradcheck(args: &Gradcheck, output: &mut Output) -> Result<(), Stop> {
     let (source, compile) = over(&args.of.over)?;
-    let inputs = inputs(&args.of.over, &source, None, output)?;
+    let (inputs, _) = inputs(&args.of.over, Windowing::default(), &source, None, output)?;
     let options = options(&args.of, &args.computing)?;
     let check = CheckOptions { eps: args.eps, tolerance: args.tolerance, samples: args.samples };
     let found = rml::gradcheck(&source, &compile, &inputs, &options, &check)?;

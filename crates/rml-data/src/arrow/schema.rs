@@ -1,5 +1,7 @@
 //! The columns of Arrow data and their types.
 
+use std::collections::BTreeSet;
+
 use super::table::{Damaged, Read, Table, size};
 use crate::builder::Scalar;
 use crate::half;
@@ -18,6 +20,8 @@ pub(super) struct Field {
     pub(super) dictionary: Option<(i64, Number)>,
     /// The shape of a tensor that is stored as a list of its elements.
     pub(super) shape: Option<Vec<usize>>,
+    /// The names of its integers, in the order of their numbers.
+    pub(super) labels: Option<Vec<String>>,
 }
 
 #[derive(Clone, Debug)]
@@ -103,7 +107,36 @@ pub(super) fn fields(schema: Table<'_>) -> Read<Vec<Field>> {
         return Err(Damaged);
     }
     let mut left = MAX_FIELDS;
-    schema.tables(1)?.into_iter().map(|table| field(table, 0, &mut left)).collect()
+    let fields = schema.tables(1)?.into_iter().map(|table| field(table, 0, &mut left));
+    let mut fields = fields.collect::<Read<Vec<Field>>>()?;
+    if let Some(features) = features(schema)? {
+        for field in &mut fields {
+            field.labels = features.get(&field.name).and_then(labels);
+        }
+    }
+    Ok(fields)
+}
+
+/// The types of columns that the library `datasets` writes beside a schema.
+fn features(schema: Table<'_>) -> Read<Option<serde_json::Value>> {
+    let entries = schema.tables(2)?;
+    // Other libraries write keys and values that are no texts.
+    let entry = entries.into_iter().find(|entry| entry.text(0) == Ok(Some("huggingface")));
+    let text = entry.and_then(|entry| entry.text(1).ok().flatten());
+    let read = text.and_then(|text| serde_json::from_str::<serde_json::Value>(text).ok());
+    Ok(read.and_then(|mut read| Some(read.get_mut("info")?.get_mut("features")?.take())))
+}
+
+/// The names of labels, or of those in a list; none if a name occurs twice.
+fn labels(feature: &serde_json::Value) -> Option<Vec<String>> {
+    let part = feature.get("feature").or_else(|| feature.as_array().filter(|all| all.len() == 1)?.first());
+    if feature.get("_type").and_then(|kind| kind.as_str()) != Some("ClassLabel") {
+        return part.and_then(labels);
+    }
+    let names = feature.get("names")?.as_array()?.iter();
+    let names = names.map(|name| name.as_str().map(str::to_owned)).collect::<Option<Vec<String>>>()?;
+    let different: BTreeSet<&String> = names.iter().collect();
+    (different.len() == names.len() && !names.is_empty()).then_some(names)
 }
 
 fn field(table: Table<'_>, depth: usize, left: &mut usize) -> Read<Field> {
@@ -125,7 +158,7 @@ fn field(table: Table<'_>, depth: usize, left: &mut usize) -> Read<Field> {
     let name = table.text(0)?.unwrap_or_default().to_owned();
     let kind = kind(table.byte(2)?, table.table(3)?, parts)?;
     let shape = shape(table)?;
-    Ok(Field { name, kind, dictionary, shape })
+    Ok(Field { name, kind, dictionary, shape, labels: None })
 }
 
 fn integer(table: Table<'_>) -> Read<Number> {

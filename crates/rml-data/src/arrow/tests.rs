@@ -1,4 +1,4 @@
-use rml_ir::{Data, Precision, Shape, Type, Value};
+use rml_ir::{Data, InputInfo, Precision, Shape, Type, Value};
 
 use super::*;
 use crate::columns::Elements;
@@ -12,6 +12,7 @@ const FILES: [(&str, &[u8]); 3] = [
 ];
 const DELTAS: &[u8] = include_bytes!("data/deltas.arrows");
 const VIEWS: &[u8] = include_bytes!("data/views.arrow");
+const LABELS: &[u8] = include_bytes!("data/labels.arrow");
 const POLARS: &[u8] = include_bytes!("data/polars.arrow");
 
 fn parsed(bytes: &[u8], recipe: &Recipe) -> Columns {
@@ -124,6 +125,44 @@ fn files_are_read_in_pieces_and_without_a_name() {
     }
 }
 
+/// What the library `datasets` writes for labels.
+#[test]
+fn labels_have_the_names_in_the_metadata() {
+    let columns = crate::ColumnMapping::parse(&["y=kind"]).unwrap();
+    let integers = Selection::all().with_integers(["y", "kind", "tags", "other"]);
+    let selection = Recipe { columns, ..Recipe::default() }.selection(integers).unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("labels.arrow");
+    std::fs::write(&path, LABELS).unwrap();
+    let y = InputInfo { name: "y".into(), ty: Type::scalar(rml_ir::DType::Int), clock: None, batched: false };
+    let (disk, memory) = (
+        OnDisk::read_by(&[&path, &path], &selection, 3).unwrap(),
+        Columns::read_selected(&[&path, &path], &selection).unwrap(),
+    );
+    let data: [&dyn crate::Dataset; 2] = [&disk, &memory];
+    for data in data {
+        let names = |column: &str| data.table().names(column).unwrap_or_default().to_vec();
+        assert_eq!(names("kind"), ["low", "high", "none"]);
+        assert_eq!(names("tags"), ["out", "in"]);
+        assert!(names("other").is_empty() && names("x").is_empty(), "a name occurs twice; numbers have none");
+        // Their order is that of the numbers, not that of the alphabet.
+        let classes = crate::classes::classes(data, &y, None).unwrap().unwrap();
+        assert_eq!((classes.names, classes.numbers), (names("kind"), Some(vec![0, 1, 2])));
+        // Known classes have priority, and the file may have other names that do not occur.
+        let known = ["high", "low"].map(str::to_owned);
+        let classes = crate::classes::classes(data, &y, Some(&known)).unwrap().unwrap();
+        assert_eq!(classes.numbers.unwrap()[..2], [1, 0]);
+        let known = ["low".to_owned()];
+        let d = crate::classes::classes(data, &y, Some(&known)).unwrap_err();
+        assert_eq!(d.code, codes::UNKNOWN_CLASS, "{}", d.message);
+    }
+    // Without known classes, a run by cycle has the numbers.
+    let (found, rows) =
+        crate::by_cycle(&memory, &[y], Precision::F32, false, &Preparation::default()).unwrap();
+    let first = found[0].gather(&[0, 1], &Shape::new(&[2])).to_data();
+    assert!(matches!(&first, Data::Int(v) if *v == [1, 0]) && rows == 12, "{first:?}");
+}
+
 /// A folder of the library `datasets`: streams, and descriptions that are not data.
 #[test]
 fn folders_of_datasets_are_read() {
@@ -150,7 +189,7 @@ fn damage_never_panics() {
         Recipe { classes: Recipe::parse_classes(&["word=a", "kind=a"]).unwrap(), ..Recipe::default() };
     let selection = recipe.selection(Selection::all()).unwrap();
     let read = |bytes: &[u8]| Columns::parse_selected(bytes, Format::Arrow, "t.arrow", &selection);
-    for bytes in FILES.map(|(_, bytes)| bytes).into_iter().chain([DELTAS, VIEWS, POLARS]) {
+    for bytes in FILES.map(|(_, bytes)| bytes).into_iter().chain([DELTAS, VIEWS, POLARS, LABELS]) {
         for end in (0..bytes.len()).step_by(7) {
             let _ = read(&bytes[..end]);
         }

@@ -17,6 +17,7 @@ use crate::cut::Windowing;
 use crate::malformed::Unusable;
 use crate::on_disk::{Dataset, OnDisk};
 use crate::prepare::Steps;
+use crate::presence::{self, present};
 use crate::recipe::Recipe;
 use crate::sequences;
 
@@ -135,6 +136,7 @@ fn reading<'a>(
     disk: Option<&OnDisk>,
     agreed: &mut Agreed<'a>,
 ) -> Result<Option<(&'a Column, Reading)>, Diagnostic> {
+    presence::check(info, inputs, columns)?;
     if driven(info, inputs, columns, &Windowing::default()).is_some() {
         return Ok(None);
     }
@@ -161,13 +163,16 @@ pub fn missing(inputs: &[InputInfo], columns: &Columns) -> Vec<String> {
     let has = |name: &str| {
         columns.columns.contains_key(name) || columns.unusable.get(name).is_some_and(Unusable::is_misshapen)
     };
-    let missing =
-        |i: &&InputInfo| !has(&i.name) && driven(i, inputs, columns, &Windowing::default()).is_none();
+    let missing = |i: &&InputInfo| match driven(i, inputs, columns, &Windowing::default()) {
+        Some(Role::Present(of)) => !has(&inputs[of].name),
+        Some(_) => false,
+        None => !has(&i.name),
+    };
     inputs.iter().filter(missing).map(|i| i.name.to_string()).collect()
 }
 
 /// The role of an input without a column, usable or not: it is true in the last cycle of each window, in the last cycle
-/// of an epoch, or in the first cycle of each series. A column `end` does not count if rows of a table become windows
+/// of an epoch, in the first cycle of each series, or where another input has a value. A column `end` does not count if rows of a table become windows
 /// by a fixed number of rows, or by this column itself.
 pub(super) fn driven(
     info: &InputInfo,
@@ -175,6 +180,9 @@ pub(super) fn driven(
     columns: &Columns,
     cut: &Windowing,
 ) -> Option<Role> {
+    if let Some(of) = present(info, inputs, columns) {
+        return Some(Role::Present(of));
+    }
     let is_clock = || inputs.iter().any(|i| i.clock.as_ref().is_some_and(|(c, _)| *c == info.name));
     let is_cut = &*info.name == "end" && (cut.window.is_some() || cut.end.as_deref() == Some("end"));
     if info.ty != Type::scalar(DType::Bool) || (columns.mentions(&info.name) && !is_cut) {

@@ -20,7 +20,7 @@ impl Windows {
             let is_clock =
                 self.inputs.iter().any(|other| other.info.clock.as_ref().is_some_and(|(c, _)| c == name));
             let is_end = bound.info.ty == Type::scalar(DType::Bool) && (&**name == "end" || is_clock);
-            if !is_end || matches!(bound.role, Role::End | Role::Begin | Role::EpochEnd) {
+            if !is_end || matches!(bound.role, Role::End | Role::Begin | Role::EpochEnd | Role::Present(_)) {
                 continue;
             }
             let value = self.values(i, windows, &[last])?.map(|value| value.to_data());
@@ -42,7 +42,7 @@ impl Windows {
                 let mut rows = (0..self.length(window)).map(|cycle| layout.row(window, cycle));
                 rows.find(|row| cells.place(*row).is_none())
             }
-            Role::Sequence(..) | Role::End | Role::Begin | Role::EpochEnd => None,
+            Role::Sequence(..) | Role::End | Role::Begin | Role::EpochEnd | Role::Present(_) => None,
         };
         let unclocked = self.inputs.iter().filter(|bound| bound.clock.is_none());
         unclocked
@@ -102,9 +102,11 @@ impl Windows {
         self.inputs.iter().any(|bound| &*bound.info.name == name && matches!(bound.role, Role::End))
     }
 
-    /// Whether an input has no column, because it marks the ends of windows or epochs or the beginnings of series.
+    /// Whether an input has no column, because it marks the ends of windows or epochs or the beginnings of series, or
+    /// says whether another input has a value.
     pub fn is_mark(&self, name: &str) -> bool {
-        let is_mark = |role: &Role| matches!(role, Role::Begin | Role::End | Role::EpochEnd);
+        let is_mark =
+            |role: &Role| matches!(role, Role::Begin | Role::End | Role::EpochEnd | Role::Present(_));
         self.inputs.iter().any(|bound| &*bound.info.name == name && is_mark(&bound.role))
     }
 

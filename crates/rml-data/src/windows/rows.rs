@@ -12,10 +12,11 @@ use crate::advice::prefixed;
 use crate::bind::{convert, find, may_lack, named, wrong_shape};
 use crate::cells::Cells;
 use crate::classes::classes;
-use crate::columns::Columns;
+use crate::columns::{Column, Columns};
 use crate::layout::Layout;
 use crate::on_disk::Dataset;
 use crate::prepare::Steps;
+use crate::presence;
 use crate::recipe::Recipe;
 use crate::split::{Ranges, SplitRequest};
 
@@ -36,10 +37,12 @@ impl Windows {
         let mut bound = Vec::new();
         for info in inputs {
             let allow_nan = may_lack(info, allow_nan, recipe.fills.contains_key(&*info.name));
-            let role = match driven(info, inputs, columns, layout.cut()) {
+            let find = |()| match driven(info, inputs, columns, layout.cut()) {
+                Some(role @ Role::Present(_)) => Ok(role),
                 Some(role) => ends_twice(info, columns, &layout).map(|()| role),
                 None => row(info, inputs, data, &layout, (precision, allow_nan)),
             };
+            let role = presence::check(info, inputs, columns).and_then(find);
             let known = recipe.classes.get(&*info.name).map(Vec::as_slice);
             let role = role.map_err(|d| columns.explained(&info.name, d));
             match role.and_then(|role| Ok((role, classes(data, info, known)?))) {
@@ -67,7 +70,7 @@ impl Windows {
 
 /// For an input that is true at the end of each window: refuses a column with its name, which says other ends, unless
 /// the cut uses this column.
-fn ends_twice(info: &InputInfo, columns: &Columns, layout: &Layout) -> Result<(), Diagnostic> {
+pub(super) fn ends_twice(info: &InputInfo, columns: &Columns, layout: &Layout) -> Result<(), Diagnostic> {
     let cut = layout.cut();
     if !columns.mentions(&info.name) || cut.end.as_deref() == Some(&*info.name) {
         return Ok(());
@@ -105,16 +108,7 @@ fn row(
         return Err(d.note(format!("a row is one cycle in data that is cut into windows: {}", layout.cut())));
     }
     if column.rows() != layout.rows() {
-        let what = format!(
-            "column `{}` has {} rows, and the table that is cut into windows has {}",
-            info.name,
-            column.rows(),
-            layout.rows()
-        );
-        let d = Diagnostic::error(codes::DATA_SHAPE, what);
-        return Err(
-            d.help("leave out the rows that have no partner, or check that both come from the same data")
-        );
+        return Err(other_rows(info, column, layout));
     }
     let place = |row: usize| format!("row {row} of {}", columns.called());
     let Some(disk) = disk else {
@@ -125,6 +119,18 @@ fn row(
     let row = |at: usize| column.present.as_ref().map_or(at, |present| present[at]);
     stored.check(0..column.present_rows(), allow_nan, &|at| place(row(at)))?;
     Ok(Role::Row(stored))
+}
+
+/// The error that a column has another number of rows than the table.
+pub(super) fn other_rows(info: &InputInfo, column: &Column, layout: &Layout) -> Diagnostic {
+    let what = format!(
+        "column `{}` has {} rows, and the table that is cut into windows has {}",
+        info.name,
+        column.rows(),
+        layout.rows()
+    );
+    let d = Diagnostic::error(codes::DATA_SHAPE, what);
+    d.help("leave out the rows that have no partner, or check that both come from the same data")
 }
 
 impl Windows {

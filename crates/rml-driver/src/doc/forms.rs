@@ -116,6 +116,12 @@ pub(super) const FORMS: &[FormDoc] = &[
         example: "s = state(zeros([4]), zeros([4])) fby state(h, c);",
     },
     FormDoc {
+        name: "columns",
+        form: "columns x = open, low..high, hour(date), \"wind speed\";",
+        meaning: "Names the columns of data that feed an input; several make a vector. `--columns` and mapping files have priority.",
+        example: "columns y = label;",
+    },
+    FormDoc {
         name: "const",
         form: "const rate = 0.001;",
         meaning: "Gives a value that is known when the program is compiled a name, which `--set` can give another value.",

@@ -4,6 +4,7 @@
 mod along;
 mod automaton;
 mod clauses;
+mod columns;
 mod delays;
 mod exchanged;
 mod expr;
@@ -79,6 +80,7 @@ pub(crate) fn lower<'a>(
     }
     for file in &loaded.files {
         imports::bind(file, names, &headers, &mut scopes, report);
+        columns::check(file, names, report);
     }
     let mut nodes: IndexVec<SourceId, Node> = IndexVec::new();
     for (id, header) in headers.iter_enumerated() {

@@ -60,17 +60,17 @@ fn table(r: &mut Lcg) -> Columns {
     columns
 }
 
-fn integer(r: &mut Lcg) -> i64 {
+pub(super) fn integer(r: &mut Lcg) -> i64 {
     *r.pick(&[0, 1, -1, 7, -3, 16_777_217, 1 << 53, (1 << 53) + 1, i64::MAX, i64::MIN])
 }
 
-fn real(r: &mut Lcg) -> f64 {
+pub(super) fn real(r: &mut Lcg) -> f64 {
     let any = r.range(-10.0, 10.0);
     *r.pick(&[any, any, 0.0, -0.0, 0.1, 1e300, 1e-310, f64::NAN, f64::INFINITY, f64::NEG_INFINITY, f64::MAX])
 }
 
 /// A cell of a table as text.
-fn word(r: &mut Lcg) -> String {
+pub(super) fn word(r: &mut Lcg) -> String {
     let any = r.range(-10.0, 10.0);
     let words = [
         "", "1", "-2", "true", "false", "1.5", "NaN", "inf", "1e5", "-0", "x", "\"\"", "\"1\"", " 3", "007",
@@ -232,7 +232,11 @@ fn check(case: &FuzzInput) -> Result<(), String> {
 
 /// Checks that a file read on disk, in pieces of any size, has the same columns as in memory, or is refused with the
 /// same code.
-fn on_disk(memory: &Result<Columns, Error>, disk: Result<OnDisk, Error>, piece: usize) -> Result<(), String> {
+pub(super) fn on_disk(
+    memory: &Result<Columns, Error>,
+    disk: Result<OnDisk, Error>,
+    piece: usize,
+) -> Result<(), String> {
     let (memory, disk) = match (memory, disk) {
         (Ok(memory), Ok(disk)) => (memory, disk),
         (Err(memory), Err(disk)) if memory.code() == disk.code() => return Ok(()),
@@ -266,7 +270,7 @@ fn on_disk(memory: &Result<Columns, Error>, disk: Result<OnDisk, Error>, piece: 
 }
 
 /// Checks that the number of elements fits the shape and the number of present rows.
-fn consistent(columns: &Columns) -> Result<(), String> {
+pub(super) fn consistent(columns: &Columns) -> Result<(), String> {
     for (name, column) in &columns.columns {
         let mut dims = column.shape.dims().to_vec();
         if let Some(rows) = dims.first_mut() {
@@ -296,7 +300,7 @@ fn written(columns: &Columns) -> Result<(), String> {
     compare(columns, &again, "json")
 }
 
-fn compare(columns: &Columns, again: &Columns, format: &str) -> Result<(), String> {
+pub(super) fn compare(columns: &Columns, again: &Columns, format: &str) -> Result<(), String> {
     for (name, column) in &columns.columns {
         let Some(other) = again.columns.get(name) else {
             if column.elements.is_empty() {

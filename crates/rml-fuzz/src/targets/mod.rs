@@ -5,6 +5,7 @@ use rml_testkit::Lcg;
 use crate::{Corpus, FuzzInput};
 
 mod adjoints;
+mod arrow;
 mod bytes;
 mod calls;
 mod cells;
@@ -47,6 +48,7 @@ pub const TARGETS: &[Target] = &[
     front::TARGET,
     format::TARGET,
     data::TARGET,
+    arrow::TARGET,
     checkpoints::TARGET,
     weights::TARGET,
     models::TARGET,

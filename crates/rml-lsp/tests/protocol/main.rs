@@ -84,6 +84,20 @@ fn an_imported_text_counts_as_it_is_open() {
 }
 
 #[test]
+fn inputs_show_the_columns_that_feed_them() {
+    let text = "columns x = open, low .. high;\n\nnode f(x: num [3], y: num []) -> (o)\n  o = sum(x) + y;\n";
+    let mut client = session();
+    client.open("c.rml", text);
+    let mut hover = |word: &str| {
+        crate::text(&client.ask("textDocument/hover", client.at("c.rml", text, word, 0)).expect("an answer"))
+    };
+    let x = hover("x: num");
+    assert!(x.contains("input of node `f`") && x.contains("columns x = open, low .. high;"), "{x}");
+    assert!(!hover("y: num").contains("columns"));
+    assert_eq!(client.end(), Ok(()));
+}
+
+#[test]
 fn names_tell_what_is_known_of_them() {
     let mut client = session();
     let mut hover = |word: &str, n| {

@@ -5,7 +5,7 @@ use std::ops::Range;
 use rml_base::codes::run as codes;
 use rml_base::codes::sim::SYNC_ERROR;
 use rml_base::{Diagnostic, Diagnostics, Error};
-use rml_data::{Columns, Converted, Feed, Preparation, by_cycle};
+use rml_data::{Arranged, Columns, Converted, Feed, Preparation, WindowCycles, Windowing, by_cycle};
 use rml_driver::Program;
 use rml_engine::{Block, BlockColumn, Present};
 use rml_ir::{InputInfo, Precision, Shape, Value};
@@ -26,6 +26,8 @@ pub(crate) struct Table<'a> {
     /// For each input, the input that is its clock.
     clocks: Vec<Option<(usize, bool)>>,
     pub(crate) cycles: usize,
+    /// The cycles of the windows, if the table is cut.
+    windows: Option<WindowCycles>,
 }
 
 impl<'a> Table<'a> {
@@ -37,6 +39,9 @@ impl<'a> Table<'a> {
     ) -> Result<Self, Diagnostics> {
         let (inputs, precision) = (program.inputs(), program.precision());
         check_preparation(program, &preparation)?;
+        let windowing = windowing(columns, inputs, options, &preparation).0;
+        let windows = Arranged::new(columns, &windowing)?.cycles(inputs)?;
+        let columns = windows.as_ref().map_or(columns, |windows| &windows.columns);
         let (bound, count) = by_cycle(columns, inputs, precision, options.allow_nan, &preparation)?;
         let cycles = match options.cycles {
             Some(n) if !inputs.is_empty() && n > count => {
@@ -56,7 +61,7 @@ impl<'a> Table<'a> {
         let clock = |i: &InputInfo| i.clock.as_ref().and_then(|(c, flag)| index(c).map(|at| (at, *flag)));
         let origin = columns.called().to_owned();
         let clocks = inputs.iter().map(clock).collect();
-        Ok(Self { inputs, bound, preparation, precision, origin, clocks, cycles })
+        Ok(Self { inputs, bound, preparation, precision, origin, clocks, cycles, windows })
     }
 
     /// The value of each input in cycle `n`.
@@ -132,7 +137,29 @@ impl<'a> Table<'a> {
                 && !self.preparation.fills(&input.name)
         };
         let gaps = (0..self.inputs.len()).filter(is_gap);
+        let row = self.windows.as_ref().map_or(row, |windows| windows.row(row));
         let gaps: Vec<_> = gaps.map(|i| (&*self.inputs[i].name, row, &*self.origin)).collect();
         with_gaps(error, &gaps, None)
     }
 }
+
+/// How the rows of a table become windows: as the options say, completed by what the training did. The second value
+/// says whether the windows of the training are left out, since the table says by a column `end` where windows end.
+pub(super) fn windowing(
+    columns: &Columns,
+    inputs: &[InputInfo],
+    options: &RunOptions,
+    preparation: &Preparation,
+) -> (Windowing, bool) {
+    let trained = &preparation.asked.cut;
+    let is_own = inputs.iter().any(|input| &*input.name == END)
+        && (columns.columns.contains_key(END) || columns.unusable.contains_key(END))
+        && trained.end.as_deref() != Some(END);
+    if options.cut.is_nothing() && is_own {
+        return (Windowing::default(), !trained.is_nothing());
+    }
+    (options.cut.clone().or(trained.clone()), false)
+}
+
+/// The input that is true in the last cycle of each window.
+const END: &str = "end";

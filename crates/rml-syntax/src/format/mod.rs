@@ -10,7 +10,9 @@ mod doc;
 mod expr;
 mod list;
 
-use crate::ast::{Equation, ExprKind, File, Ident, Import, ImportKind, ImportPath, Item, Lhs, Node};
+use crate::ast::{
+    ColumnList, ColumnPart, Equation, ExprKind, File, Ident, Import, ImportKind, ImportPath, Item, Lhs, Node,
+};
 use crate::parser::{Parsed, parse};
 use crate::precedence::Level;
 use bumpalo::Bump;
@@ -89,6 +91,10 @@ impl Formatter<'_> {
                     let cases = self.items(of.cases, |c| c.name.span, |f, c| f.verbatim(c.name.span));
                     let cases = bracketed("", cases, "", true);
                     self.type_of("enum ", &of.node, cases);
+                }
+                Item::Columns(columns) => {
+                    self.outer_comments(columns.span.start as usize);
+                    self.columns(columns);
                 }
                 Item::Record(node) => {
                     self.outer_comments(node.span.start as usize);
@@ -192,6 +198,26 @@ impl Formatter<'_> {
         let blank = matches!(self.last, Last::Import | Last::Node);
         self.last = Last::Const;
         self.entry(Doc::Concat(parts), 0, node.span, blank);
+    }
+
+    /// `columns input = part, part;`
+    fn columns(&mut self, columns: &ColumnList<'_>) {
+        let mut parts = vec![text("columns "), self.verbatim(columns.input.span), text(" = ")];
+        let listed = self.items(columns.parts, ColumnPart::span, |f, part| {
+            Doc::Concat(match part {
+                ColumnPart::One(name) => vec![f.verbatim(name.span)],
+                ColumnPart::Range(first, last) => {
+                    vec![f.verbatim(first.span), text(".."), f.verbatim(last.span)]
+                }
+                ColumnPart::Date(property, of) => {
+                    vec![f.verbatim(property.span), text("("), f.verbatim(of.span), text(")")]
+                }
+            })
+        });
+        parts.extend([nest(2, bracketed("", listed, "", true)), text(";")]);
+        let blank = matches!(self.last, Last::Import | Last::Node);
+        self.last = Last::Const;
+        self.entry(Doc::Concat(parts), 0, columns.span, blank);
     }
 
     fn node(&mut self, node: &Node<'_>) {

@@ -29,6 +29,8 @@ impl<'a> Parser<'_, 'a> {
                 self.enumeration().map(Item::Enum)
             } else if self.at_type("record") {
                 self.record().map(Item::Record)
+            } else if self.at_columns() {
+                self.columns().map(Item::Columns)
             } else if importing {
                 self.import().map(Item::Import)
             } else {
@@ -54,7 +56,7 @@ impl<'a> Parser<'_, 'a> {
             &["equations follow the header of a node: `node name(inputs) -> (outputs)`", &constant]
         } else {
             &[
-                "a program is a list of `import ..;`, `const name = ..;`, `enum name = ..;`, `record name = ..;` and `node name(inputs) -> (outputs) equations`",
+                "a program is a list of `import ..;`, `const name = ..;`, `enum name = ..;`, `record name = ..;`, `columns input = ..;` and `node name(inputs) -> (outputs) equations`",
             ]
         };
         let reported = self.unexpected("`node`, `const` or `import`", help);
@@ -95,6 +97,7 @@ impl<'a> Parser<'_, 'a> {
             || self.at_import()
             || self.at_type("enum")
             || self.at_type("record")
+            || self.at_columns()
     }
 
     /// Whether an equation seems to begin here.

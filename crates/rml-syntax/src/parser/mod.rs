@@ -4,6 +4,7 @@
 //! It makes no decision that depends on the meaning of a name; [`merge`] is the only place where this is visible.
 
 mod automaton;
+mod columns;
 mod expr;
 mod forms;
 mod habits;

@@ -1,6 +1,7 @@
 """Writes the files that the tests read, with pyarrow and polars: `python make.py`."""
 
 import datetime
+import json
 from pathlib import Path
 
 import polars
@@ -56,3 +57,18 @@ with pa.ipc.new_file(here / "views.arrow", views.schema) as out:
 # polars writes no message for the schema of a file; it is only in the list at the end.
 frame = polars.DataFrame({"word": ["cat", None, "a longer text than a view holds"], "x": [1.0, 2.0, None]})
 frame.write_ipc(here / "polars.arrow", compression="zstd")
+
+# The library `datasets` writes the names of labels beside the schema.
+features = {
+    "kind": {"names": ["low", "high", "none"], "_type": "ClassLabel"},
+    "tags": {"feature": {"names": ["out", "in"], "_type": "ClassLabel"}, "length": 2, "_type": "Sequence"},
+    "other": {"names": ["a", "a"], "_type": "ClassLabel"},
+    "x": {"dtype": "float32", "_type": "Value"},
+}
+schema = pa.schema(
+    {"kind": pa.int64(), "tags": pa.list_(pa.int64(), 2), "other": pa.int64(), "x": pa.float32()},
+    metadata={"raw": b"\xff", "huggingface": json.dumps({"info": {"features": features}})},
+)
+labels = {"kind": [1, 0, 1, 0, 1, 0], "tags": [[0, 1]] * 6, "other": [0] * 6, "x": [1.0, -1.0, 2.0, -2.0, 3.0, -3.0]}
+with pa.ipc.new_stream(here / "labels.arrow", schema) as out:
+    out.write_table(pa.table(labels, schema), max_chunksize=4)

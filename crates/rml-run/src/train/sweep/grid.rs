@@ -45,6 +45,7 @@ pub enum SweepValues {
 /// ```
 /// let range = rml::SweepRange { low: 16.0, high: 256.0, is_log: true, is_whole: true };
 /// assert_eq!(range.to_string(), "16..256:log");
+/// assert_eq!("16 .. 256:log".parse(), Ok(range));
 /// ```
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct SweepRange {
@@ -56,6 +57,42 @@ pub struct SweepRange {
     pub is_log: bool,
     /// Whether the values are whole numbers.
     pub is_whole: bool,
+}
+
+impl std::str::FromStr for SweepRange {
+    type Err = Diagnostic;
+
+    /// Parses `LOW..HIGH`, and `LOW..HIGH:log`; the numbers are whole if both are written as whole numbers.
+    ///
+    /// # Errors
+    /// A text of another form; a range without numbers; logarithms of numbers that are not positive.
+    fn from_str(text: &str) -> Result<Self, Diagnostic> {
+        let bad = |what: String| Err(Diagnostic::error(codes::BAD_OPTION, what).help("`0.001..0.1:log`"));
+        let Some((low, high)) = text.split_once("..") else {
+            return bad(format!("expected a range LOW..HIGH, found `{text}`"));
+        };
+        let (high, is_log) = match high.split_once(':') {
+            Some((high, "log")) => (high, true),
+            Some((_, other)) => {
+                return bad(format!("expected `:log` or nothing after a range, found `:{other}`"));
+            }
+            None => (high, false),
+        };
+        let texts = [low.trim(), high.trim()];
+        let number = |text: &str| text.parse::<f64>().ok().filter(|x| x.is_finite());
+        let [Some(low), Some(high)] = texts.map(number) else {
+            let other = texts.into_iter().find(|text| number(text).is_none()).unwrap_or_default();
+            return bad(format!("expected numbers LOW..HIGH, e.g. 0.001..0.1:log, found `{other}`"));
+        };
+        if low >= high {
+            return bad(format!("expected a range from a number to a greater one, found {low}..{high}"));
+        }
+        if is_log && low <= 0.0 {
+            return bad(format!("expected numbers above 0 in a range with `:log`, found {low}"));
+        }
+        let is_whole = texts.iter().all(|text| text.parse::<i32>().is_ok());
+        Ok(Self { low, high, is_log, is_whole })
+    }
 }
 
 impl std::fmt::Display for SweepRange {
