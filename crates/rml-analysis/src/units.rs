@@ -179,7 +179,9 @@ impl Finder<'_> {
             }
             is_one_shape &= shape(v) == shape(delay);
             match self.found.get(&v) {
-                Some(found) if found.is_none() || unit.is_some_and(|unit| *found != Some(unit)) => return None,
+                Some(found) if found.is_none() || unit.is_some_and(|unit| *found != Some(unit)) => {
+                    return None;
+                }
                 Some(found) => unit = *found,
                 None => waiting.extend(moves(self.by.get(&v)?)?),
             }

@@ -22,9 +22,38 @@ pub(crate) fn missing(
     (input, inputs): (&InputInfo, &[InputInfo]),
     shapes: &[&str],
 ) -> Diagnostic {
+    let d = supplied(d, columns, (input, inputs), shapes);
+    let names_columns = d.help.iter().any(|help| help.contains("--columns") || help.contains("--separator"));
+    if names_columns || row_shape(input).len() > 1 || columns.header().is_empty() {
+        return d;
+    }
+    let free = columns.free_numbers(inputs);
+    let count: usize = row_shape(input).iter().product();
+    let flag = flag(input, is_table(Path::new(columns.first_file())), free.iter().map(String::as_str));
+    if let Some(flag) = flag.filter(|_| free.len() == count && count <= WRITTEN) {
+        return d.help(format!("or say which columns feed it: {flag}"));
+    }
+    let more = if count > 2 { ",.." } else { "" };
+    let some = vec!["COLUMN"; count.clamp(1, 2)].join(",");
+    let d = d.help(format!("or say which columns feed it: `--columns '{}={some}{more}'`", input.name));
+    let free: Vec<String> =
+        free.iter().take(WRITTEN).map(|name| format!("`{}`", visible_name(name))).collect();
+    match free.is_empty() || input.ty.dtype == DType::Bool {
+        true => d,
+        false => d.note(format!("columns with numbers that feed no input: {}", free.join(", "))),
+    }
+}
+
+/// The same, without the flag that names the columns of the file.
+fn supplied(
+    d: Diagnostic,
+    columns: &Columns,
+    (input, inputs): (&InputInfo, &[InputInfo]),
+    shapes: &[&str],
+) -> Diagnostic {
     let names: Vec<&str> =
         columns.columns.keys().chain(columns.unusable.keys()).map(String::as_str).collect();
-    let is_csv = is_table(Path::new(&columns.origin));
+    let is_csv = is_table(Path::new(columns.first_file()));
     if names.is_empty() && columns.origin.is_empty() {
         return d.help(format!("give a file with a column `{}` (`--inputs FILE`)", input.name));
     }
@@ -237,7 +266,7 @@ fn only<'a>(
 fn wrapped(columns: &Columns, names: &[&str]) -> Option<String> {
     let [name] = names else { return None };
     let is_rows = matches!(*name, "data" | "rows" | "records" | "items" | "samples" | "examples");
-    let is_json = columns.origin.to_ascii_lowercase().ends_with(".json");
+    let is_json = columns.first_file().to_ascii_lowercase().ends_with(".json");
     (is_rows && is_json).then(|| {
         format!(
             "`{name}` holds the rows: write its list alone, `[{{..}}, {{..}}]`, without the object around it"

@@ -139,9 +139,9 @@ pub(crate) fn named<'a>(
         }
         let message = format!("input `{}` has no column in the data", input.name);
         let mut d = Diagnostic::error(codes::MISSING_COLUMN, message);
-        let all = || columns.columns.keys().chain(columns.unusable.keys()).map(String::as_str);
-        let names: Vec<String> = all().take(NAMED).map(|n| format!("`{}`", visible_name(n))).collect();
-        let more = match all().count().saturating_sub(NAMED) {
+        let all = columns.header();
+        let names: Vec<String> = all.iter().take(NAMED).map(|n| format!("`{}`", visible_name(n))).collect();
+        let more = match all.len().saturating_sub(NAMED) {
             0 => String::new(),
             n => format!(" and {n} more"),
         };

@@ -226,7 +226,8 @@ fn negative(program: &Program<'_>) -> Option<Diagnostic> {
         let view = View::new(program, *id);
         let steps = view.node.equations.ids().filter_map(|eq| step(program, &view, eq));
         let (node, rate, number) = steps.into_iter().find(|(_, _, number)| *number < 0.0)?;
-        let what = format!("a learning rate of {} is negative: each update makes the loss grow", shown(number));
+        let what =
+            format!("a learning rate of {} is negative: each update makes the loss grow", shown(number));
         let d = Diagnostic::warning(codes::LEARNING_RATE, what)
             .label(view.place(rate), format!("the rate of `{}`", node.name));
         Some(d.help(format!("give it a positive number: {}", shown(-number))))

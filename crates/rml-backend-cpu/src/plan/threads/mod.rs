@@ -56,7 +56,8 @@ pub(super) struct Limits {
 
 impl Limits {
     /// As measured ([`cost`]).
-    pub(super) const USUAL: Self = Self { rows: 4, tick: 100.0, job: 6_000.0, window: 100_000.0, is_strict: false };
+    pub(super) const USUAL: Self =
+        Self { rows: 4, tick: 100.0, job: 6_000.0, window: 100_000.0, is_strict: false };
     /// Whatever can be shared is shared, and a faulty division is a panic, for tests.
     pub(super) const NONE: Self = Self { rows: 2, tick: 0.0, job: 0.0, window: 0.0, is_strict: true };
 
@@ -165,8 +166,8 @@ impl Team {
         let of_all = own.rooms.map(|(_, size)| threads * size);
         let team = Self { pool: None, shards, work, own: of_all, is_awake: false };
         let is_checked = is_verifying() && placement.sizes.iter().all(|size| size.at(3) < CHECKED);
-        let is_right = !is_checked
-            || limits.accepts(disjoint::check(code, placement, &team.shards, &team.work));
+        let is_right =
+            !is_checked || limits.accepts(disjoint::check(code, placement, &team.shards, &team.work));
         is_right.then_some(team)
     }
 
