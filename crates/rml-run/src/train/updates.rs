@@ -125,7 +125,7 @@ fn borders(flat: &Flat) -> IndexSet<Var> {
 }
 
 /// How many elements of a program's parameters are updated how often.
-pub(super) fn updates(program: &Program) -> UpdateCounts {
+pub(crate) fn updates(program: &Program) -> UpdateCounts {
     let found = Parameters::of(program.flat());
     let sum = |of: &[(&str, usize)]| of.iter().map(|(_, count)| count).sum();
     let (cycle, window) = (sum(&found.cycle), sum(&found.window));
@@ -241,6 +241,7 @@ fn ended(flat: &Flat, end: Var, state: Span, key: &str) -> Diagnostic {
 /// window.
 fn mixed(program: &Program) -> Option<Diagnostic> {
     let Parameters { cycle, window, .. } = Parameters::of(program.flat());
+    let first = cycle.iter().map(|(key, _)| *key).find(|key| program.learned().contains(*key));
     let learned = |of: &[(&str, usize)]| -> Vec<String> {
         let own = of.iter().filter(|(key, _)| program.learned().contains(*key));
         own.map(|(key, _)| format!("`{key}`")).collect()
@@ -261,7 +262,9 @@ fn mixed(program: &Program) -> Option<Diagnostic> {
         )
         .note(format!("in each cycle: {}", list(&cycle)))
         .note(format!("once a window: {}", list(&window)))
-        .help("put the layers of the first kind into the node that is called with `every`, so that a window has one update of all"),
+        .help(first.and_then(|key| program.by_windows(key)).unwrap_or_else(|| {
+            "put the layers of the first kind into the node that is called with `every`, so that a window has one update of all".to_owned()
+        })),
     )
 }
 
