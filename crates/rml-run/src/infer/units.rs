@@ -111,7 +111,9 @@ fn unknown(program: &Program, scaled: &[&str], lost: Option<(usize, Span)>) -> D
         "an output is on this scale if the program that was trained, or this one, subtracts it from the input",
     );
     let d = match lost {
-        Some((input, at)) => d.label(at, format!("the result of this has no unit, although `{}` has one", scaled[input])),
+        Some((input, at)) => {
+            d.label(at, format!("the result of this has no unit, although `{}` has one", scaled[input]))
+        }
         None => d,
     };
     d.help("leave `--unscale` out, and scale the output yourself by the mean and the deviation")
