@@ -210,7 +210,8 @@ node other(y: num [batch]) -> (square: num [])
         assert!(run.err.contains(words), "{}", run.err);
     }
     run.ok();
-    folder
-        .rml("infer p.rml --data t.csv --params c --unscale --node other")
-        .fails(1, &["no output of node other", "`x` or `y`", "the result of this has no unit, although `y` has one"]);
+    folder.rml("infer p.rml --data t.csv --params c --unscale --node other").fails(
+        1,
+        &["no output of node other", "`x` or `y`", "the result of this has no unit, although `y` has one"],
+    );
 }

@@ -13,39 +13,10 @@ use crate::malformed::Malformed;
 /// The most names that a message lists if it does not list all.
 const NAMED: usize = 4;
 /// The most names that a message lists if it lists all.
-const WRITTEN: usize = 16;
+pub(crate) const WRITTEN: usize = 16;
 
-/// Adds advice on how to supply a missing column of an input; `shapes` are the shapes that it may have.
-pub(crate) fn missing(
-    d: Diagnostic,
-    columns: &Columns,
-    (input, inputs): (&InputInfo, &[InputInfo]),
-    shapes: &[&str],
-) -> Diagnostic {
-    let d = supplied(d, columns, (input, inputs), shapes);
-    let names_columns = d.help.iter().any(|help| help.contains("--columns") || help.contains("--separator"));
-    if names_columns || row_shape(input).len() > 1 || columns.header().is_empty() {
-        return d;
-    }
-    let free = columns.free_numbers(inputs);
-    let count: usize = row_shape(input).iter().product();
-    let flag = flag(input, is_table(Path::new(columns.first_file())), free.iter().map(String::as_str));
-    if let Some(flag) = flag.filter(|_| free.len() == count && count <= WRITTEN) {
-        return d.help(format!("or say which columns feed it: {flag}"));
-    }
-    let more = if count > 2 { ",.." } else { "" };
-    let some = vec!["COLUMN"; count.clamp(1, 2)].join(",");
-    let d = d.help(format!("or say which columns feed it: `--columns '{}={some}{more}'`", input.name));
-    let free: Vec<String> =
-        free.iter().take(WRITTEN).map(|name| format!("`{}`", visible_name(name))).collect();
-    match free.is_empty() || input.ty.dtype == DType::Bool {
-        true => d,
-        false => d.note(format!("columns with numbers that feed no input: {}", free.join(", "))),
-    }
-}
-
-/// The same, without the flag that names the columns of the file.
-fn supplied(
+/// Adds advice on how to supply a missing column of an input, without the flag that names columns of the file.
+pub(crate) fn supplied(
     d: Diagnostic,
     columns: &Columns,
     (input, inputs): (&InputInfo, &[InputInfo]),
@@ -190,7 +161,11 @@ fn numbered(inputs: &[InputInfo], columns: usize) -> String {
 }
 
 /// The flag that assigns these columns to an input, if a shell needs no further quotes for it.
-fn flag<'a>(input: &InputInfo, is_csv: bool, names: impl Iterator<Item = &'a str>) -> Option<String> {
+pub(crate) fn flag<'a>(
+    input: &InputInfo,
+    is_csv: bool,
+    names: impl Iterator<Item = &'a str>,
+) -> Option<String> {
     let quoted = |name: &str| match name.contains(',') || name.contains("..") {
         true => format!("\"{name}\""),
         false => name.to_owned(),
@@ -206,7 +181,7 @@ fn flag<'a>(input: &InputInfo, is_csv: bool, names: impl Iterator<Item = &'a str
 }
 
 /// The shape of one row of an input.
-fn row_shape(input: &InputInfo) -> &[usize] {
+pub(crate) fn row_shape(input: &InputInfo) -> &[usize] {
     let dims = input.ty.shape.dims();
     if input.batched { dims.get(1..).unwrap_or_default() } else { dims }
 }

@@ -12,6 +12,7 @@ use rml_base::memory::{self, Reservation};
 use rml_base::{Diagnostic, Diagnostics, visible_name};
 use rml_ir::{DType, Data, InputInfo, Precision, Shape, Type, Value};
 
+use crate::absent;
 use crate::advice;
 use crate::builder::{exact, whole};
 use crate::classes::classes;
@@ -149,7 +150,7 @@ pub(crate) fn named<'a>(
             0 => format!("{} has no columns", columns.called()),
             _ => format!("{} has {}{more}", columns.called(), names.join(", ")),
         });
-        advice::missing(d, columns, (input, inputs), shapes)
+        absent::missing(d, columns, (input, inputs), shapes)
     })
 }
 

@@ -1,8 +1,9 @@
 //! How the rows of a long table become windows.
 //!
 //! A table is divided into *groups* by a column, groups into *series* at gaps in time, and series into *windows*.
-//! A window by a number of rows is within one file, unless a greatest gap is given. Without a column of groups, the table is one group; without a greatest gap, each group is one series; without a
-//! length of windows, each series is one window.
+//! Without a column of groups, the table is one group; without a greatest gap, each group is one series; without a
+//! length of windows, each series is one window. Where windows have a length, a series also ends with its file, unless
+//! a greatest gap says which files continue each other.
 
 use std::fmt;
 

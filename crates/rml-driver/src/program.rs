@@ -8,7 +8,7 @@ use rml_base::{Diagnostic, Diagnostics, Error, Sources, Span};
 use rml_ir::flat::{self, Drawn};
 use rml_ir::{InputInfo, OutputInfo, Precision};
 
-use crate::analysis::callers::{innermost, primal, show, user_call};
+use crate::analysis::callers::{show, user_call};
 use crate::analysis::calls::Calls;
 use crate::front::Front;
 
@@ -142,14 +142,6 @@ impl Program {
     /// The place in the program's own texts that calls an instance, directly or through the library.
     pub fn call(&self, instance: &str) -> Option<Span> {
         user_call(&self.sources, &self.calls, instance)
-    }
-
-    /// Advice on how to run the node of a parameter window by window, if a call in the program's own texts can be
-    /// changed so.
-    pub fn by_windows(&self, parameter: &str) -> Option<String> {
-        let mut paths = self.flat.vars.ids().filter_map(|v| self.flat.instance(v));
-        let path = paths.find(|path| primal(path) == flat::around(parameter))?;
-        innermost(&self.sources, &self.flat, &self.calls, path)
     }
 
     /// A finding about the program. If it begins in the library, a place in the program's own texts comes first.

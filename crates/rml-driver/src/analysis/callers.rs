@@ -65,7 +65,7 @@ fn by_windows(sources: &Sources, flat: &Flat, calls: &Calls, update: &LateUpdate
 
 /// Advice for the call of the library that contains the parameter, if the node around it has a condition that can end
 /// windows.
-pub(crate) fn innermost(sources: &Sources, flat: &Flat, calls: &Calls, path: &str) -> Option<String> {
+fn innermost(sources: &Sources, flat: &Flat, calls: &Calls, path: &str) -> Option<String> {
     let mut path = path;
     while calls.get(path).is_none_or(|span| is_library(sources, *span)) {
         path = Some(around(path)).filter(|path| !path.is_empty())?;
@@ -107,6 +107,6 @@ pub(crate) fn user_call(sources: &Sources, calls: &Calls, mut path: &str) -> Opt
 }
 
 /// The path of the instance whose adjoint this instance is.
-pub(crate) fn primal(path: &str) -> String {
+fn primal(path: &str) -> String {
     path.split('.').map(|part| part.trim_start_matches("diff_")).collect::<Vec<_>>().join(".")
 }

@@ -98,7 +98,9 @@ impl<'a> OnData<'a> {
             observer.note(&left_out(&position.setup));
         }
         check_evaluation(options, &position.setup, nodes.is_some())?;
-        for note in updates::notes(&common.program, &windows, &position.setup) {
+        for note in
+            updates::notes(&common.program, common.family.late(common.stacked), &windows, &position.setup)
+        {
             observer.warning(&common.program.shown(note), common.program.sources());
         }
         if let Some(Nodes { family, size, .. }) = &mut nodes {

@@ -36,7 +36,8 @@ pub(super) fn tested_groups(windows: &Windows, train: &[usize], test: &[usize]) 
         0 => String::new(),
         more => format!(" and {more} more"),
     };
-    let (column, count, all) = (visible_name(column), tested.len(), trained.len() + tested.len());
+    let all = windows.groups(&(0..windows.count).collect::<Vec<_>>()).len();
+    let (column, count) = (visible_name(column), tested.len());
     Some(format!("{count} of {all} groups of `{column}` are for testing: {}{more}", named.join(", ")))
 }
 
