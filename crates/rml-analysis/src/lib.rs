@@ -31,4 +31,4 @@ pub use facts::{
     VarFacts, facts, print as print_facts, verify as verify_facts,
 };
 pub use learning::{Bounded, RootRole, bounded, learning, learning_rates};
-pub use units::{NumberUnit, units};
+pub use units::{NumberUnit, lost, units};

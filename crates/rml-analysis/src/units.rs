@@ -4,7 +4,9 @@
 //! of two such values, and the loss a product of two differences. If `y` was scaled, these numbers can be brought back
 //! to its unit:
 //!
-//! - **U1** what only moves or selects numbers keeps their unit, and so do the mean, the largest and the smallest one;
+//! - **U1** what only moves or selects numbers keeps their unit, and so do the mean, the largest and the smallest one.
+//!   The numbers of a delay whose next value is made of the one before, as in a memory, have the unit of all that
+//!   enters it;
 //! - **U2** a number that is computed from parameters and subtracted from a value, or from which one is subtracted, is
 //!   a value of the same input;
 //! - **U3** the difference of two values, and sums, differences, absolute values and constant multiples of differences
@@ -15,8 +17,8 @@
 //!
 //! If the elements of an input have scales of their own, moving and combining elements gives no unit.
 
-use indexmap::IndexMap;
-use rml_base::IndexVec;
+use indexmap::{IndexMap, IndexSet};
+use rml_base::{IndexVec, Span};
 use rml_ir::flat::{Equation, Flat, Init, Rhs, Var};
 use rml_ir::op::{Binary, Class, Op, Reduction, Unary};
 
@@ -44,15 +46,36 @@ impl NumberUnit {
 pub fn units(flat: &Flat, values: &[(Var, usize)], uniform: &[bool]) -> IndexMap<Var, NumberUnit> {
     let constants =
         closure(flat, |e| matches!(e.rhs, Rhs::Const(_)), |operands| operands.iter().all(|is| *is));
-    let parameters =
-        |e: &Equation| flat.states.values().any(|s| s.parameter && flat.equations[s.equation].lhs == e.lhs);
-    let learned = closure(flat, parameters, |operands| operands.iter().any(|is| *is));
+    let learned = learned(flat);
+    let by = flat.equations.iter().map(|e| (e.lhs, e)).collect();
     let found = values.iter().map(|(v, input)| (*v, Some(NumberUnit::Value(*input)))).collect();
-    let mut finder = Finder { flat, uniform, constants, learned, found, changed: true };
+    let mut finder = Finder { flat, by, uniform, constants, learned, found, changed: true };
     while std::mem::take(&mut finder.changed) {
         flat.equations.iter().for_each(|e| finder.equation(e));
     }
     finder.found.into_iter().filter_map(|(v, unit)| Some((v, unit?))).collect()
+}
+
+/// The first place where numbers on the scale of an input are combined to numbers without a unit, before parameters
+/// take part: the number of the input, and the place.
+pub fn lost(flat: &Flat, found: &IndexMap<Var, NumberUnit>) -> Option<(usize, Span)> {
+    let learned = learned(flat);
+    flat.equations.iter().find_map(|e| {
+        let is_computed = matches!(e.rhs, Rhs::Apply { .. }) && flat.vars[e.lhs].ty.is_num();
+        if !is_computed || learned[e.lhs] || found.contains_key(&e.lhs) {
+            return None;
+        }
+        let mut unit = None;
+        e.rhs.for_each_operand(|v| unit = unit.or(found.get(&v)));
+        Some((unit?.input(), e.span))
+    })
+}
+
+/// The variables that are computed from parameters.
+fn learned(flat: &Flat) -> IndexVec<Var, bool> {
+    let parameters =
+        |e: &Equation| flat.states.values().any(|s| s.parameter && flat.equations[s.equation].lhs == e.lhs);
+    closure(flat, parameters, |operands| operands.iter().any(|is| *is))
 }
 
 /// The variables that equations of a kind define, and those that follow from their operands.
@@ -79,6 +102,8 @@ fn closure(
 
 struct Finder<'f> {
     flat: &'f Flat,
+    /// The equation of each variable.
+    by: IndexMap<Var, &'f Equation>,
     uniform: &'f [bool],
     constants: IndexVec<Var, bool>,
     /// The variables that are computed from parameters.
@@ -111,10 +136,17 @@ impl Finder<'_> {
             Rhs::Merge { on_true, on_false, .. } => self.moved(e.lhs, &[*on_true, *on_false]),
             Rhs::If { then, other, .. } => self.moved(e.lhs, &[*then, *other]),
             Rhs::Post { next, .. } => self.moved(e.lhs, &[*next]),
-            Rhs::Fby { init, next, .. } | Rhs::FbyBack { init, next, .. } => match init {
-                Init::Stream(init) => self.moved(e.lhs, &[*init, *next]),
-                Init::Const(_) => self.moved(e.lhs, &[*next]),
-            },
+            Rhs::Fby { init, next, .. } | Rhs::FbyBack { init, next, .. } => {
+                match init {
+                    Init::Stream(init) => self.moved(e.lhs, &[*init, *next]),
+                    Init::Const(_) => self.moved(e.lhs, &[*next]),
+                }
+                if !self.found.contains_key(&e.lhs)
+                    && let Some(unit) = self.entering(e.lhs)
+                {
+                    self.set(e.lhs, unit);
+                }
+            }
             Rhs::Apply { op, args } => self.apply(e.lhs, op, args),
         }
     }
@@ -134,6 +166,27 @@ impl Finder<'_> {
                 self.set(v, unit);
             }
         }
+    }
+
+    /// U1: the unit of all numbers that are moved to a variable, also by way of itself.
+    fn entering(&self, delay: Var) -> Option<NumberUnit> {
+        let shape = |v: Var| &self.flat.vars[v].ty.shape;
+        let (mut seen, mut waiting) = (IndexSet::new(), vec![delay]);
+        let (mut unit, mut is_one_shape) = (None, true);
+        while let Some(v) = waiting.pop() {
+            if self.constants[v] || !seen.insert(v) {
+                continue;
+            }
+            is_one_shape &= shape(v) == shape(delay);
+            match self.found.get(&v) {
+                Some(found) if found.is_none() || unit.is_some_and(|unit| *found != Some(unit)) => {
+                    return None;
+                }
+                Some(found) => unit = *found,
+                None => waiting.extend(moves(self.by.get(&v)?)?),
+            }
+        }
+        unit.filter(|unit| is_one_shape || self.uniform[unit.input()])
     }
 
     /// Whether elements of an input's unit may be moved from one of these shapes to the other.
@@ -245,4 +298,21 @@ impl Finder<'_> {
             | (Binary::Mod | Binary::Pow | Binary::Atan2 | Binary::LogAddExp, _) => None,
         }
     }
+}
+
+/// The operands whose numbers an equation moves; none if it computes others.
+fn moves(e: &Equation) -> Option<Vec<Var>> {
+    Some(match &e.rhs {
+        Rhs::When { value, .. } => vec![*value],
+        Rhs::Merge { on_true, on_false, .. } => vec![*on_true, *on_false],
+        Rhs::If { then, other, .. } => vec![*then, *other],
+        Rhs::Post { next, .. } => vec![*next],
+        Rhs::Fby { init, next, .. } | Rhs::FbyBack { init, next, .. } => match init {
+            Init::Stream(init) => vec![*init, *next],
+            Init::Const(_) => vec![*next],
+        },
+        Rhs::Apply { op: Op::Unindex { .. }, .. } => return None,
+        Rhs::Apply { op, args } if matches!(op.class(), Class::Identity | Class::Layout) => args.clone(),
+        Rhs::Apply { .. } | Rhs::Const(_) | Rhs::Param { .. } => return None,
+    })
 }

@@ -94,7 +94,7 @@ fn the_sign_is_followed_from_the_constant_through_the_optimiser() {
     has("", &seeded("0.1"), &["warning[gradient-sign]", "p.rml:9:49", "write `-0.1`"]);
     has(ADAM, &seeded("1.0"), &["warning[gradient-sign]"]);
     has(SUBTRACTS, &seeded("-1.0"), &["warning[gradient-sign]", "subtracts the gradient that it gets"]);
-    has(&ADAM.replace("adam(0.01", "adam(-0.01"), &seeded("-1.0"), &["warning[gradient-sign]"]);
+    has(&ADAM.replace("adam(0.01", "adam(-0.01"), &seeded("-1.0"), &["a learning rate of -0.01 is negative"]);
     has("", &seeded("0.1").replace("true, d)", "true, d * 0.5)"), &["warning[gradient-sign]"]);
     has(
         "",

@@ -313,3 +313,38 @@ node train(x: num [], y: num []) -> (loss)
     train("--resume b --epochs 3 --save b").ok();
     folder.rml("train p.rml --windows 3 --keep-states").fails(2, &["--keep-states"]);
 }
+
+/// A memory is made of itself and of what enters it, so it has the unit of that.
+#[test]
+fn memories_and_delays_keep_the_unit() {
+    let text = "import std.losses;
+import std.time;
+node net(x: num [batch, 2], end: bool []) -> (o: num [batch] when end)
+  k = param(zeros([2]));
+  o = matmul(x, k) when end;
+node train(x: num [batch, 2], y: num [batch], end: bool []) -> (loss)
+  past = delay(2, y) every end;
+  o, _ = diff_net(x, end, true, d);
+  loss, d, _ = diff_mse(o, past when end, true, -0.1);
+node infer(x: num [batch, 2], y: num [batch], end: bool []) -> (o, width: num [] when end)
+  all = last(3, y) every end;
+  o = net(x, end);
+  width = (max(all) - min(all)) when end;
+node other(y: num [batch]) -> (square: num [])
+  square = mean(y * y);
+";
+    let rows: String = (0..40).map(|i| format!("{},{},{}\n", i % 5, i % 7, 50 + i)).collect();
+    let folder = Folder::new().file("p.rml", text).file("t.csv", format!("a,b,y\n{rows}"));
+    folder
+        .rml("train p.rml --data t.csv --columns x=a,b --standardise x --standardise y --window 8 --epochs 2 --save c")
+        .ok();
+    let run = folder.rml("infer p.rml --data t.csv --params c --unscale");
+    for words in ["`o` is in the unit of `y`", "`width` is in the unit of `y`"] {
+        assert!(run.err.contains(words), "{}", run.err);
+    }
+    run.ok();
+    folder.rml("infer p.rml --data t.csv --params c --unscale --node other").fails(
+        1,
+        &["no output of node other", "`x` or `y`", "the result of this has no unit, although `y` has one"],
+    );
+}

@@ -56,7 +56,7 @@ const DATA: &[(&str, &str, &str)] = &[
     ("two_separators", "d.csv", "x[0],x[1];y\n1.0,a;3.0\n"),
     ("no_header", "d.csv", "1.0,2.0,3.0\n2.0,1.0,3.5\n"),
     ("decimal_commas", "d.csv", "x[0],x[1],y\n\"1,5\",2.5,3\n"),
-    ("thousands", "d.csv", "x[0],x[1],y\n\"1,000\",2.0,3\n"),
+    ("thousands", "d.csv", "x[0],x[1],y\n\"1,000\",2,3\n"),
     ("percent", "d.csv", "x[0],x[1],y\n10%,2.0,3\n"),
     ("not_available", "d.csv", "x[0],x[1],y\n1.0,NA,3.0\n"),
     ("category", "d.csv", "x[0],x[1],y\n1.0,2.0,cat\n"),

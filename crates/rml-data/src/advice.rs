@@ -13,10 +13,10 @@ use crate::malformed::Malformed;
 /// The most names that a message lists if it does not list all.
 const NAMED: usize = 4;
 /// The most names that a message lists if it lists all.
-const WRITTEN: usize = 16;
+pub(crate) const WRITTEN: usize = 16;
 
-/// Adds advice on how to supply a missing column of an input; `shapes` are the shapes that it may have.
-pub(crate) fn missing(
+/// Adds advice on how to supply a missing column of an input, without the flag that names columns of the file.
+pub(crate) fn supplied(
     d: Diagnostic,
     columns: &Columns,
     (input, inputs): (&InputInfo, &[InputInfo]),
@@ -24,7 +24,7 @@ pub(crate) fn missing(
 ) -> Diagnostic {
     let names: Vec<&str> =
         columns.columns.keys().chain(columns.unusable.keys()).map(String::as_str).collect();
-    let is_csv = is_table(Path::new(&columns.origin));
+    let is_csv = is_table(Path::new(columns.first_file()));
     if names.is_empty() && columns.origin.is_empty() {
         return d.help(format!("give a file with a column `{}` (`--inputs FILE`)", input.name));
     }
@@ -161,7 +161,11 @@ fn numbered(inputs: &[InputInfo], columns: usize) -> String {
 }
 
 /// The flag that assigns these columns to an input, if a shell needs no further quotes for it.
-fn flag<'a>(input: &InputInfo, is_csv: bool, names: impl Iterator<Item = &'a str>) -> Option<String> {
+pub(crate) fn flag<'a>(
+    input: &InputInfo,
+    is_csv: bool,
+    names: impl Iterator<Item = &'a str>,
+) -> Option<String> {
     let quoted = |name: &str| match name.contains(',') || name.contains("..") {
         true => format!("\"{name}\""),
         false => name.to_owned(),
@@ -177,7 +181,7 @@ fn flag<'a>(input: &InputInfo, is_csv: bool, names: impl Iterator<Item = &'a str
 }
 
 /// The shape of one row of an input.
-fn row_shape(input: &InputInfo) -> &[usize] {
+pub(crate) fn row_shape(input: &InputInfo) -> &[usize] {
     let dims = input.ty.shape.dims();
     if input.batched { dims.get(1..).unwrap_or_default() } else { dims }
 }
@@ -237,7 +241,7 @@ fn only<'a>(
 fn wrapped(columns: &Columns, names: &[&str]) -> Option<String> {
     let [name] = names else { return None };
     let is_rows = matches!(*name, "data" | "rows" | "records" | "items" | "samples" | "examples");
-    let is_json = columns.origin.to_ascii_lowercase().ends_with(".json");
+    let is_json = columns.first_file().to_ascii_lowercase().ends_with(".json");
     (is_rows && is_json).then(|| {
         format!(
             "`{name}` holds the rows: write its list alone, `[{{..}}, {{..}}]`, without the object around it"

@@ -9,6 +9,7 @@ use rml_base::memory::Reservation;
 
 use crate::columns::Columns;
 use crate::cut::Windowing;
+use crate::dates;
 use crate::layout::Layout;
 use crate::on_disk::{Dataset, OnDisk};
 
@@ -62,6 +63,14 @@ impl Dataset for Arranged<'_> {
     }
 }
 
+/// The name by which rows are grouped by file, if no column has it.
+pub(crate) const FILE: &str = "file";
+
+/// Whether a table has groups of this name.
+pub(crate) fn has_groups(table: &Columns, name: &str) -> bool {
+    table.mentions(name) || name == FILE
+}
+
 /// Cuts a table, unless the cut is empty.
 ///
 /// # Errors
@@ -72,11 +81,17 @@ pub(crate) fn layout(data: &dyn Dataset, cut: &Windowing) -> Result<Option<Layou
     }
     cut.check()?;
     let mut memory = Reservation::default();
-    let read::Rows { count, order, groups, time, ends } = read::Rows::of(data, cut, &mut memory)?;
+    let read::Rows { count, order, groups, names, time, ends } = read::Rows::of(data, cut, &mut memory)?;
     let mut layout = Layout::new(cut, count, order, memory);
+    layout.names = names;
+    if count == 0 {
+        return Ok(Some(layout));
+    }
+    let (files, parts) = (&data.table().files, cut.ends_with_files() && data.table().files.count() > 1);
     let mut lengths = Vec::new();
     for group in groups {
         layout.begin_group();
+        layout.group_starts.push(group.start);
         let mut start = group.start;
         for place in group.clone() {
             let row = layout.row_at(place);
@@ -85,13 +100,42 @@ pub(crate) fn layout(data: &dyn Dataset, cut: &Windowing) -> Result<Option<Layou
             let parted = |gap: f64, time: &[f64]| time[layout.row_at(place + 1)] - time[row] > gap;
             let is_parted =
                 !is_last && cut.gap.zip(time.as_deref()).is_some_and(|(gap, time)| parted(gap, time));
-            if is_last || ended || is_parted {
+            let ends_file = !is_last && parts && files.of(row) != files.of(layout.row_at(place + 1));
+            if is_last || ended || is_parted || ends_file {
                 let whole = ends.is_none() || ended;
+                layout.file_ends += usize::from(ends_file);
                 layout.add(start..place + 1, whole, &mut lengths)?;
                 start = place + 1;
             }
         }
     }
     layout.begin_group();
+    if let Some(time) = time.as_deref().filter(|_| cut.gap.is_none()) {
+        layout.jumps = jumps(&layout, data.table(), time);
+    }
     layout.finish(lengths, data.table()).map(Some)
+}
+
+/// The note about rows that are missing in a table whose rows are otherwise equally far apart in time.
+fn jumps(layout: &Layout, table: &Columns, time: &[f64]) -> Option<String> {
+    let name = layout.cut().time.as_deref()?;
+    let mut steps: Vec<f64> = layout
+        .neighbours()
+        .filter(|(a, b)| !layout.cut().ends_with_files() || table.files.of(*a) == table.files.of(*b))
+        .map(|(a, b)| time[b] - time[a])
+        .collect();
+    steps.sort_by(f64::total_cmp);
+    let usual = *steps.get(steps.len() / 2)?;
+    let regular = steps.iter().filter(|step| (**step - usual).abs() <= 0.01 * usual).count();
+    let larger = steps.iter().filter(|step| **step > 1.5 * usual).count();
+    let most = *steps.last()?;
+    // Where steps differ anyway, none is a gap.
+    if usual <= 0.0 || larger == 0 || regular * 10 < steps.len() * 9 {
+        return None;
+    }
+    let shown = |x: f64| if table.dated.contains(name) { dates::span(x) } else { x.to_string() };
+    let (usual, most, places) = (shown(usual), shown(most), if larger == 1 { "place" } else { "places" });
+    Some(format!(
+        "rows are {usual} apart by `{name}`, and further in {larger} {places}, at most {most}: `--gap DURATION` ends a series there"
+    ))
 }

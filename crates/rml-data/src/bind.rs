@@ -12,6 +12,7 @@ use rml_base::memory::{self, Reservation};
 use rml_base::{Diagnostic, Diagnostics, visible_name};
 use rml_ir::{DType, Data, InputInfo, Precision, Shape, Type, Value};
 
+use crate::absent;
 use crate::advice;
 use crate::builder::{exact, whole};
 use crate::classes::classes;
@@ -140,9 +141,9 @@ pub(crate) fn named<'a>(
         }
         let message = format!("input `{}` has no column in the data", input.name);
         let mut d = Diagnostic::error(codes::MISSING_COLUMN, message);
-        let all = || columns.columns.keys().chain(columns.unusable.keys()).map(String::as_str);
-        let names: Vec<String> = all().take(NAMED).map(|n| format!("`{}`", visible_name(n))).collect();
-        let more = match all().count().saturating_sub(NAMED) {
+        let all = columns.header();
+        let names: Vec<String> = all.iter().take(NAMED).map(|n| format!("`{}`", visible_name(n))).collect();
+        let more = match all.len().saturating_sub(NAMED) {
             0 => String::new(),
             n => format!(" and {n} more"),
         };
@@ -150,7 +151,7 @@ pub(crate) fn named<'a>(
             0 => format!("{} has no columns", columns.called()),
             _ => format!("{} has {}{more}", columns.called(), names.join(", ")),
         });
-        advice::missing(d, columns, (input, inputs), shapes)
+        absent::missing(d, columns, (input, inputs), shapes)
     })
 }
 

@@ -207,6 +207,8 @@ pub(crate) struct Builder {
     has_gaps: bool,
     /// Whether truth values are the numbers 0 and 1, beside numbers in other cells.
     counts_truths: bool,
+    /// Whether a text was a date.
+    is_dated: bool,
     /// The dimensions of cells that are filled up at their ends, if the first dimension is known.
     list: Option<List>,
 }
@@ -219,6 +221,8 @@ pub(crate) struct Built {
     pub(crate) lengths: Option<Vec<usize>>,
     /// The texts of its numbers, if it contains texts.
     pub(crate) names: Option<Vec<String>>,
+    /// Whether it counts the seconds of dates that were written as texts.
+    pub(crate) is_dated: bool,
 }
 
 impl Builder {
@@ -273,7 +277,10 @@ impl Builder {
             Texts::Refused | Texts::Names | Texts::All => return self.cells.push_label(text, memory),
         }
         match dates::seconds(text) {
-            Some(date) => self.cells.push(date.into(), memory),
+            Some(date) => {
+                self.is_dated = true;
+                self.cells.push(date.into(), memory)
+            }
             None => {
                 let expected = dates::advice(text).unwrap_or(dates::EXPECTED);
                 let why = format!("`{}` is neither a number nor a date: {expected}", visible_name(text));
@@ -344,9 +351,10 @@ impl Builder {
         if self.has_gaps { self.gap(memory) } else { Err(Wrong::Shape(GAP.to_owned())) }
     }
 
-    /// The same builder; if gaps are filled, cells have these dimensions, and shorter cells are filled up.
+    /// The same builder; if gaps are filled, cells have these dimensions, and shorter cells are filled up. Cells whose
+    /// shape is known, such as those of several columns of a table, are not lists that end early.
     pub(crate) fn filling_up(self, list: Option<List>) -> Self {
-        Self { list: list.filter(|_| self.has_gaps), ..self }
+        Self { list: list.filter(|_| self.has_gaps && self.shape.is_none()), ..self }
     }
 
     /// Ends the cell of this row, whose elements have this shape. Rows come in their order.
@@ -403,9 +411,10 @@ impl Builder {
     /// # Errors
     /// Why the cells do not make a column.
     fn built(mut self, rows: usize) -> Result<Built, Malformed> {
+        let is_dated = self.is_dated;
         let Some(lengths) = self.lengths.take() else {
             let (column, names) = self.named_column(rows);
-            return Ok(Built { column, lengths: None, names });
+            return Ok(Built { column, lengths: None, names, is_dated });
         };
         if self.rows.is_some() || self.count < rows {
             return Err(gaps_in_sequences());
@@ -414,7 +423,7 @@ impl Builder {
             .chain(self.shape.iter().flat_map(|shape| shape.iter().skip(1).copied()))
             .collect();
         let (column, names) = self.named_column(rows);
-        Ok(Built { column: Column { shape, ..column }, lengths: Some(lengths), names })
+        Ok(Built { column: Column { shape, ..column }, lengths: Some(lengths), names, is_dated })
     }
 
     /// The column, with `rows` rows of one shape, and the texts of its numbers.
@@ -493,7 +502,10 @@ impl Columns {
     /// Adds a column, or the reason why it is unusable.
     pub(crate) fn insert(&mut self, name: String, built: Result<Built, Malformed>) {
         match built {
-            Ok(Built { column, lengths, names }) => {
+            Ok(Built { column, lengths, names, is_dated }) => {
+                if is_dated {
+                    self.dated.insert(name.clone());
+                }
                 self.lengths.extend(lengths.map(|lengths| (name.clone(), lengths)));
                 self.names.extend(names.map(|names| (name.clone(), names)));
                 self.columns.insert(name, column);

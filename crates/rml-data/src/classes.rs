@@ -58,7 +58,8 @@ pub(crate) fn classes(
         let row = first_row(data, &input.name, |x| usize::try_from(x) == Ok(unknown))?;
         // A file may list texts that do not occur.
         if row.is_some() || !table.listed.contains(&*input.name) {
-            return Err(unknown_label(&input.name, row, table.called(), &names[unknown], &classes));
+            let place = row.map_or_else(|| table.called().to_owned(), |row| table.place(row));
+            return Err(unknown_label((&input.name, row.is_some()), &place, &names[unknown], &classes));
         }
     }
     let numbers = numbers.into_iter().map(|number| number.unwrap_or(ABSENT)).collect();
@@ -70,7 +71,7 @@ fn only_numbers(data: &dyn Dataset, name: &str, classes: &[String]) -> Result<()
     let mut other = None;
     data.for_each(name, &mut |elements| other = other.take().or_else(|| unclear(elements, classes)))?;
     match other {
-        Some(other) => Err(unknown_label(name, None, data.table().called(), &other, classes)),
+        Some(other) => Err(unknown_label((name, false), data.table().called(), &other, classes)),
         None => Ok(()),
     }
 }
@@ -97,9 +98,13 @@ fn only_cases(data: &dyn Dataset, name: &str, cases: &[String]) -> Result<(), Di
         other = other.or_else(|| integer(elements, |x| !is_case(x)).map(|(_, x)| x));
     })?;
     let Some(other) = other else { return Ok(()) };
-    let row = first_row(data, name, |x| x == other)?.map_or(String::new(), |row| format!(", row {row}"));
+    let table = data.table();
+    let place = match first_row(data, name, |x| x == other)? {
+        Some(row) => format!(", {}", table.place(row)),
+        None => format!(" of {}", table.called()),
+    };
     let numbered: Vec<String> = cases.iter().enumerate().map(|(i, case)| format!("{case} = {i}")).collect();
-    let what = format!("column `{name}`{row} of {}: {other} is no case", data.table().called());
+    let what = format!("column `{name}`{place}: {other} is no case");
     Err(Diagnostic::error(codes::UNKNOWN_CLASS, what)
         .note(format!("the cases of input `{name}` are {}", numbered.join(", ")))
         .help("write the names of the cases, or their numbers"))
@@ -131,15 +136,9 @@ fn first_row(
 }
 
 /// The error that a text of a column is not the name of a class.
-fn unknown_label(
-    input: &str,
-    row: Option<usize>,
-    origin: &str,
-    label: &str,
-    classes: &[String],
-) -> Diagnostic {
-    let row = row.map_or(String::new(), |row| format!(", row {row}"));
-    let mut d = unknown_value(input, label, classes);
-    d.message = format!("column `{input}`{row} of {origin}: `{}` is no known class", visible_name(label));
-    d
+fn unknown_label((input, in_row): (&str, bool), place: &str, label: &str, classes: &[String]) -> Diagnostic {
+    let joint = if in_row { "," } else { " of" };
+    let d = unknown_value(input, label, classes);
+    let message = format!("column `{input}`{joint} {place}: `{}` is no known class", visible_name(label));
+    Diagnostic { message, ..d }
 }

@@ -7,6 +7,8 @@ use rml_base::memory::Reservation;
 use rml_base::{Diagnostic, visible_name};
 use rml_ir::{Data, Shape};
 
+use crate::files::Files;
+use crate::header::Header;
 use crate::malformed::{Malformed, Unusable};
 use crate::parts::Named;
 use crate::presence::Presence;
@@ -195,6 +197,12 @@ pub struct Columns {
     pub(crate) presence: Presence,
     /// For each column in which joined files differ, the difference.
     pub(crate) differing: Box<IndexMap<String, String>>,
+    /// The columns that count the seconds of dates.
+    pub(crate) dated: BTreeSet<String>,
+    /// The columns of the file, if other names feed inputs.
+    pub(crate) header: Box<Header>,
+    /// The files of the rows, if there are several.
+    pub(crate) files: Box<Files>,
     /// Properties of the file's format that are neither usual nor given by the user: sentences without a full stop.
     pub assumed: Vec<String>,
     /// The texts that the user gives for cells without a value, and that occur in no cell that was read.
@@ -226,6 +234,16 @@ impl Columns {
     /// The name of the columns in messages.
     pub fn called(&self) -> &str {
         if self.origin.is_empty() { "the data" } else { &self.origin }
+    }
+
+    /// The name of the file, or of the first of several.
+    pub(crate) fn first_file(&self) -> &str {
+        self.files.name(0).unwrap_or(&self.origin)
+    }
+
+    /// A row in messages: its number in its file, and the file.
+    pub(crate) fn place(&self, row: usize) -> String {
+        self.files.place(row, self.called())
     }
 
     /// Adds a column of texts: for each element the number of its text among `names`.

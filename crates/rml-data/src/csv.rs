@@ -18,6 +18,7 @@ use crate::columns::Columns;
 use crate::dates::{self, Aspect, Date};
 use crate::dialect::{Known, find, sample_of};
 use crate::filling::Filling;
+use crate::header::Header;
 use crate::malformed::{self, Malformed, Wrong};
 use crate::mapping::{ColumnMapping, Field, Resolved};
 use crate::parts::{Named, counts};
@@ -123,18 +124,34 @@ pub(crate) fn read(
     let mut memory = Reservation::default();
     let mut rows = 0;
     let mut cells = Vec::with_capacity(header.len());
+    let mut have_numbers = vec![None; header.len()];
     while records.next(&mut cells)? {
+        if rows < LOOKED_AT {
+            note_numbers(&mut have_numbers, &cells, known);
+        }
         for column in columns.iter_mut().filter(|column| !column.reading.is_refused()) {
             row(column, rows, &cells, (text, known), &mut memory)?;
         }
         rows += 1;
     }
-    let mut table = Columns { memory, ..Columns::default() };
+    let names = header.iter().zip(have_numbers);
+    let names = Header::new(names.map(|(cell, number)| (cell.text.to_string(), number == Some(true))));
+    let mut table = Columns { memory, header: Box::new(names), ..Columns::default() };
     for column in columns {
         table.insert(column.name.to_owned(), column.reading.built(rows));
     }
     table.take_resolved(lacking, named);
     Ok((table, rows))
+}
+
+/// The rows that say which columns have numbers.
+const LOOKED_AT: usize = 16;
+
+/// Notes for each column whether its first cell with a value is a number.
+fn note_numbers(have: &mut [Option<bool>], cells: &[Cell<'_>], known: &Known) {
+    for (have, cell) in have.iter_mut().zip(cells).filter(|(have, _)| have.is_none()) {
+        *have = (!known.is_missing(&cell.text)).then(|| value(&cell.text, known).is_some());
+    }
 }
 
 /// The end of the header; the end of the text, if it is not a table. `None` if the text ends before the header does.

@@ -2,7 +2,8 @@
 //!
 //! A table is divided into *groups* by a column, groups into *series* at gaps in time, and series into *windows*.
 //! Without a column of groups, the table is one group; without a greatest gap, each group is one series; without a
-//! length of windows, each series is one window.
+//! length of windows, each series is one window. Where windows have a length, a series also ends with its file, unless
+//! a greatest gap says which files continue each other.
 
 use std::fmt;
 
@@ -10,7 +11,9 @@ use rml_base::codes::run as codes;
 use rml_base::{Diagnostic, Error, visible_name};
 use serde::{Deserialize, Serialize};
 
+use crate::arranged::{FILE, has_groups};
 use crate::dates;
+use crate::on_disk::Dataset;
 
 /// How the rows of a long table become windows. With an empty cut, each row is a window.
 ///
@@ -32,7 +35,7 @@ pub struct Windowing {
     /// How many rows after the start of one window the next one starts; by default the length of a window.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub stride: Option<usize>,
-    /// The column with the group of each row.
+    /// The column with the group of each row. `file` groups by file, if there is no such column.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub group: Option<String>,
     /// The column with the time of each row: numbers, or dates, which count in seconds.
@@ -132,6 +135,12 @@ impl Windowing {
         self.rest.unwrap_or(if self.overlaps() { Rest::Drop } else { Rest::Keep })
     }
 
+    /// Whether a series ends with its file: if series are cut into windows by a number of rows, and no gap in time says
+    /// whether the next file continues them.
+    pub(crate) fn ends_with_files(&self) -> bool {
+        self.window.is_some() && self.gap.is_none()
+    }
+
     /// Whether windows of one series may share rows.
     pub(crate) fn overlaps(&self) -> bool {
         matches!((self.window, self.stride), (Some(window), Some(stride)) if stride < window)
@@ -149,6 +158,19 @@ impl Windowing {
             end: self.end.or(other.end),
             rest: self.rest.or(other.rest),
         }
+    }
+
+    /// The same settings for this data, completed by those of a training. If the data lacks the column of the
+    /// training's groups, each file is a group, and the name of the column is returned.
+    pub fn as_trained(self, trained: Self, data: &dyn Dataset) -> (Self, Option<String>) {
+        let is_given = self.group.is_some();
+        let mut cut = self.or(trained);
+        let lacks = |name: &mut String| !is_given && !has_groups(data.table(), name);
+        let lacking = cut.group.take_if(lacks);
+        if lacking.is_some() {
+            cut.group = Some(FILE.to_owned());
+        }
+        (cut, lacking)
     }
 
     /// The columns that it uses, each once.

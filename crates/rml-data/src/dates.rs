@@ -108,6 +108,29 @@ fn civil(days: i64) -> (i64, i64, i64) {
     (era * 400 + year + i64::from(month <= 2), month, date)
 }
 
+/// A date in messages: without seconds if there are none.
+pub(crate) fn shown((whole, fraction): Date) -> String {
+    let (days, second) = (whole.div_euclid(DAY), whole.rem_euclid(DAY));
+    let (year, month, day) = civil(days);
+    let text = format!("{year:04}-{month:02}-{day:02} {:02}:{:02}", second / 3600, second / 60 % 60);
+    match (second % 60, fraction) {
+        (0, 0.0) => text,
+        (second, 0.0) => format!("{text}:{second:02}"),
+        (second, fraction) => {
+            let fraction = format!("{fraction:.3}");
+            format!("{text}:{second:02}.{}", fraction.trim_start_matches("0.").trim_end_matches('0'))
+        }
+    }
+}
+
+/// A number of seconds in messages, in the largest unit of which it is a whole number.
+pub(crate) fn span(seconds: f64) -> String {
+    let units = [("d", 86_400.0), ("h", 3600.0), ("min", 60.0), ("s", 1.0)];
+    let unit = units.into_iter().find(|(_, unit)| (seconds / unit).fract() == 0.0);
+    let (name, unit) = unit.unwrap_or(("s", 1.0));
+    format!("{} {name}", seconds / unit)
+}
+
 /// The notation of dates, for messages.
 pub(crate) const EXPECTED: &str =
     "a date is written 2024-03-31, 2024-03, 31.03.2024, 20240331, 2024-03-31 23:05 or 2024-03-31T23:05:09.5Z";
@@ -316,6 +339,9 @@ mod tests {
             assert_eq!(seconds(text), Some((expected, 0.0)), "{text}");
         }
         assert_eq!(seconds("1970-01-01T00:00:00.25Z"), Some((0, 0.25)));
+        for text in ["2024-03-31 23:05", "1969-12-31 23:59:59", "0099-02-03 00:00:07.25"] {
+            assert_eq!(seconds(text).map(shown).as_deref(), Some(text));
+        }
     }
 
     #[test]

@@ -120,6 +120,7 @@ impl Columns {
     /// Adds the rows of another table.
     pub(crate) fn append(&mut self, mut other: Self) -> Result<(), Error> {
         let (ours, theirs) = (self.origin.clone(), other.origin.clone());
+        self.files.add((&ours, self.most_rows()), (&theirs, other.most_rows()));
         self.number_as_here(&mut other);
         self.memory
             .grow(other.memory.bytes())
@@ -183,7 +184,8 @@ impl Columns {
         self.unfound.retain(|text| other.unfound.contains(text));
         other.assumed.retain(|how| !self.assumed.contains(how));
         self.assumed.append(&mut other.assumed);
-        self.origin = format!("{ours}, {theirs}");
+        self.dated.append(&mut other.dated);
+        self.origin = self.files.called();
         Ok(())
     }
 }

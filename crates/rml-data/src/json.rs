@@ -28,7 +28,7 @@ const EXPECTED: &str = "expected {\"x\": [..], ..}, {\"inputs\": {\"x\": [..], .
 /// Reads one document.
 pub(crate) fn read(bytes: &[u8], selection: &Selection) -> Result<Columns, Malformed> {
     let text = malformed::text(bytes)?;
-    let mut scan = Scan::new(text).map_err(|ill| malformed("not a JSON document", ill))?;
+    let mut scan = Scan::new(text).map_err(|ill| malformed("not a JSON document", ill, text))?;
     if scan.sees('{') {
         return arrays(scan, selection);
     }
@@ -56,14 +56,20 @@ pub(crate) fn lines(
     before: usize,
 ) -> Result<(Columns, usize), Malformed> {
     let mut rows = Rows::new(selection, before);
-    for line in Scan::lines(malformed::text(bytes)?) {
+    let text = malformed::text(bytes)?;
+    for line in Scan::lines(text) {
         let mut line = line.map_err(|ill| match &*ill.why {
             "trailing characters" => {
                 Malformed::new("not a JSON object").in_line(ill.line, ill.column).note(ill.why).help(
                     "each line is one object: leave out the comma at its end, or what else follows the `}`",
                 )
             }
-            _ => malformed("not a JSON object", ill),
+            _ if ill.why.starts_with(CUT_OFF) && text.lines().nth(ill.line - 1).is_some_and(is_open_list) => {
+                Malformed::new("not a JSON object").in_line(ill.line, ill.column).note(ill.why).help(
+                    "a list over several lines is a JSON document: name the file `.json`, or write one object a line, without the list around them",
+                )
+            }
+            _ => malformed("not a JSON object", ill, text),
         })?;
         rows.row(&mut line, "expected {\"x\": .., ..}")?;
     }
@@ -71,8 +77,15 @@ pub(crate) fn lines(
     Ok((rows.columns(), count))
 }
 
-fn malformed(what: &str, ill: Ill) -> Malformed {
-    let help = advice(&ill);
+/// How an error begins if the text ends before the value does.
+const CUT_OFF: &str = "EOF while parsing";
+
+fn is_open_list(line: &str) -> bool {
+    line.trim_start().starts_with('[')
+}
+
+fn malformed(what: &str, ill: Ill, text: &str) -> Malformed {
+    let help = advice(&ill, text);
     let why = Malformed::new(what).in_line(ill.line, ill.column).note(ill.why);
     match help {
         Some(help) => why.help(help),
@@ -81,24 +94,31 @@ fn malformed(what: &str, ill: Ill) -> Malformed {
 }
 
 /// Advice for a line of a stream that is not a JSON object, if the mistake is a known one.
-pub fn line_advice(line: &str, why: &str) -> Option<&'static str> {
-    match why {
+pub fn line_advice(line: &str, ill: &Ill) -> Option<&'static str> {
+    match &*ill.why {
         "trailing characters" => {
             Some("each line is one object: leave out the comma at its end, or what else follows the `}`")
         }
-        "key must be a string" => Some(NAMES),
+        "key must be a string" => Some(names(ill, line)),
         _ if line.trim_start().starts_with('[') => Some("a line names the inputs: `{\"x\": [1, 2]}`"),
         _ => None,
     }
 }
 
-/// Advice to quote names.
-const NAMES: &str = "a name stands in double quotes: `{\"x\": [1, 2]}`";
+/// Advice for a place of a text where the name of a value is expected.
+fn names(ill: &Ill, text: &str) -> &'static str {
+    let line = text.lines().nth(ill.line.saturating_sub(1)).unwrap_or_default();
+    let bytes = line.as_bytes().get(ill.column.saturating_sub(1)..).unwrap_or_default();
+    match bytes.first() {
+        Some(b'}') => "no comma stands after the last value of an object",
+        _ => "a name stands in double quotes: `{\"x\": [1, 2]}`",
+    }
+}
 
 /// Advice for a text that is not JSON.
-fn advice(ill: &Ill) -> Option<&'static str> {
+fn advice(ill: &Ill, text: &str) -> Option<&'static str> {
     match &*ill.why {
-        "key must be a string" => Some(NAMES),
+        "key must be a string" | "trailing comma" => Some(names(ill, text)),
         "trailing characters" => Some("one object a line is JSON lines: name the file `.jsonl`"),
         "expected value" if (ill.line, ill.column) == (1, 1) => Some(
             "a JSON document begins with `{` or `[`: check that the extension names the format of the file",
@@ -550,6 +570,16 @@ mod tests {
         assert!(found.what().starts_with("line 2, column 3: not a JSON document"), "{found:?}");
         let found = read_lines(b"{\"x\": 1}\n\n{\"x\": 1, \"x\": 2}\n").unwrap_err();
         assert_eq!(found.what(), "line 3, column 10: the key `x` occurs twice");
+        for (text, help) in [
+            ("{\"x\": 1,}\n", "no comma stands after the last value of an object"),
+            ("{x: 1}\n", "a name stands in double quotes"),
+            ("[\n{\"x\": 1}\n]\n", "name the file `.json`"),
+        ] {
+            let found = read_lines(text.as_bytes()).unwrap_err().at("f");
+            assert!(found.help.join(" ").contains(help), "{text}: {:?}", found.help);
+        }
+        let found = read(b"{\"x\": [1],}").unwrap_err().at("f");
+        assert!(found.help.join(" ").contains("no comma"), "{:?}", found.help);
     }
 
     #[test]

@@ -28,12 +28,20 @@ pub struct Layout {
     most: usize,
     /// The first window of each group, and the number of windows.
     groups: Vec<usize>,
+    /// The places at which groups begin.
+    pub(crate) group_starts: Vec<usize>,
+    /// The names of the groups, if a column says them.
+    pub(crate) names: Vec<String>,
     /// The places at which series begin.
     series: Vec<usize>,
     /// The rows of the shortest and of the longest series.
     spans: (usize, usize),
     /// The number of rows that are in no window, since they follow the last whole window of a series.
     dropped: usize,
+    /// The number of series that end where the next row is of another file.
+    pub(crate) file_ends: usize,
+    /// A sentence about steps in time that are larger than the usual one.
+    pub(crate) jumps: Option<String>,
     /// The number of windows that consist of the rest of a series.
     shorter: usize,
     cut: Windowing,
@@ -51,9 +59,13 @@ impl Layout {
             lengths: None,
             most: 0,
             groups: Vec::new(),
+            group_starts: Vec::new(),
+            names: Vec::new(),
             series: Vec::new(),
             spans: (usize::MAX, 0),
             dropped: 0,
+            file_ends: 0,
+            jumps: None,
             shorter: 0,
             cut: cut.clone(),
             memory,
@@ -105,7 +117,8 @@ impl Layout {
     /// Checks that there are windows, and whether all have the same length.
     pub(crate) fn finish(mut self, lengths: Vec<usize>, table: &Columns) -> Result<Self, Diagnostic> {
         let whole = self.starts.len() - self.shorter;
-        if let (Some(window), 0) = (self.cut.window, whole) {
+        let keeps = self.cut.rest == Some(Rest::Keep);
+        if let (Some(window), 0, false) = (self.cut.window, whole, keeps) {
             return Err(self.too_long(window, table));
         }
         if self.starts.is_empty() {
@@ -128,11 +141,16 @@ impl Layout {
             _ => format!("the longest of {series} series has {longest} row{}", plural(longest)),
         };
         let d = Diagnostic::error(codes::WINDOW_TOO_LONG, what).note(note);
-        let d = d.help(format!("make windows shorter: `--window {longest}` at most"));
+        let d = d.help(format!(
+            "make windows shorter: `--window {longest}` at most; or let each series be a shorter window: `--rest keep`"
+        ));
         match (series, &self.cut.gap) {
             (2.., Some(gap)) => d.help(format!(
                 "or allow larger gaps than {gap} seconds (or units of the column of times) within a series"
             )),
+            (2.., None) if self.file_ends > 0 => {
+                d.help(format!("or, if a file continues the one before: {JOINS}"))
+            }
             _ => d,
         }
     }
@@ -182,6 +200,20 @@ impl Layout {
         self.series.binary_search(&self.starts[window]).is_ok()
     }
 
+    /// The name of a window's group, if a column says it.
+    pub(crate) fn group(&self, window: usize) -> Option<&str> {
+        let group = self.groups.partition_point(|first| *first <= window).checked_sub(1)?;
+        self.names.get(group).map(String::as_str)
+    }
+
+    /// The rows that follow each other in a group, two and two.
+    pub(crate) fn neighbours(&self) -> impl Iterator<Item = (usize, usize)> {
+        let first = |place: &usize| self.group_starts.binary_search(place).is_ok();
+        (1..self.rows)
+            .filter(move |place| !first(place))
+            .map(|place| (self.row_at(place - 1), self.row_at(place)))
+    }
+
     /// The row at a place.
     pub(crate) fn row_at(&self, place: usize) -> usize {
         self.order.as_ref().map_or(place, |order| order[place])
@@ -208,6 +240,12 @@ impl Layout {
             (None, _) => "each one window".to_owned(),
         };
         let mut notes = vec![format!("{of}, {windows}")];
+        if self.file_ends > 0 {
+            notes.push(format!(
+                "no window has rows of two files (if a file continues the one before: {JOINS})"
+            ));
+        }
+        notes.extend(self.jumps.clone());
         if self.shorter > 0 {
             let is_one = self.shorter == 1;
             let (verb, rest) = if is_one { (" is", "the rest") } else { ("s are", "the rests") };
@@ -224,6 +262,9 @@ impl Layout {
         notes
     }
 }
+
+/// How windows may have rows of several files.
+const JOINS: &str = "`--time COLUMN --gap DURATION`";
 
 pub(crate) fn plural(count: usize) -> &'static str {
     if count == 1 { "" } else { "s" }

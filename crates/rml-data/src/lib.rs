@@ -7,6 +7,7 @@
 //! fitted to training data. [`by_cycle`] and [`Windows`] bind columns to inputs, cycle by cycle or window by window;
 //! a [`Feed`] is the value of one input in one cycle. This crate does not depend on how programs are compiled or run.
 
+mod absent;
 mod advice;
 mod arranged;
 mod array;
@@ -24,10 +25,12 @@ mod dates;
 mod dialect;
 mod element;
 mod feed;
+mod files;
 mod filling;
 mod format;
 mod formats;
 pub mod half;
+mod header;
 mod joined;
 mod json;
 mod labels;

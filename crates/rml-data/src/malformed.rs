@@ -50,8 +50,23 @@ pub(crate) fn text(bytes: &[u8]) -> Result<&str, Malformed> {
         if bytes.starts_with(b"\xff\xfe") || bytes.starts_with(b"\xfe\xff") {
             return why.note("it is UTF-16").help("save it as UTF-8 (in Excel: `CSV UTF-8`)");
         }
-        why.note(format!("the first wrong byte is number {}", e.valid_up_to()))
-            .help("save it as UTF-8, or check that the extension names its format")
+        let (before, rest) = bytes.split_at(e.valid_up_to());
+        if bytes.contains(&0) {
+            return why
+                .note(format!("the first wrong byte is number {}", before.len()))
+                .help("save it as UTF-8, or check that the extension names its format");
+        }
+        let before = std::str::from_utf8(before).unwrap_or_default();
+        let (line, column) = line_column(before, before.len());
+        let byte = rest.first().copied().unwrap_or_default();
+        // The first 32 bytes after ASCII are not the same characters in both.
+        let note = match byte {
+            0xa0.. => format!("the byte there, {byte:#x}, is `{}` in Windows-1252", char::from(byte)),
+            _ => format!("the byte there is {byte:#x}"),
+        };
+        why.in_line(line, column).note(note).help(
+            "save it as UTF-8: in Excel, `CSV UTF-8`; in a shell, `iconv -f WINDOWS-1252 -t UTF-8 OLD > NEW`",
+        )
     })
 }
 

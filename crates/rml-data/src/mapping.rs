@@ -10,6 +10,7 @@ use crate::advice;
 use crate::columns::{Column, Columns};
 use crate::dated::dated;
 use crate::dates::Aspect;
+use crate::header::Header;
 use crate::labels;
 use crate::malformed::Malformed;
 use crate::parts::{Named, PRESENT, Part, counts, parts};
@@ -275,6 +276,7 @@ impl ColumnMapping {
     /// # Errors
     /// A column that does not exist, or columns that cannot be combined to a vector.
     pub(crate) fn apply(&self, table: &mut Columns, piece: &Piece<'_>) -> Result<(), Malformed> {
+        let header = Box::new(Header::of(table));
         let names: Vec<String> = table.columns.keys().chain(table.unusable.keys()).cloned().collect();
         let names: Vec<&str> = names.iter().map(String::as_str).collect();
         let counted = counts(&names);
@@ -313,6 +315,7 @@ impl ColumnMapping {
             }
         }
         table.take_resolved(lacking, named);
+        table.header = header;
         Ok(())
     }
 }

@@ -155,12 +155,12 @@ impl Stored {
                 self.table.unusable.insert(name, why.into());
             }
         }
-        let origin = self.table.origin.clone();
+        let (origin, files) = (self.table.origin.clone(), self.table.files.clone());
         self.append(piece).map_err(|e| e.diagnostics().iter().next().cloned()).map_err(|d| match d {
             Some(d) => Malformed::short(d),
             None => Malformed::new("its pieces do not fit each other"),
         })?;
-        self.table.origin = origin;
+        (self.table.origin, self.table.files) = (origin, files);
         Ok(())
     }
 

@@ -1,6 +1,7 @@
 //! Binding columns to inputs: conversions, readings, and errors.
 
 mod cut_tests;
+mod files_tests;
 mod prepared_tests;
 
 use std::sync::Arc;

@@ -14,7 +14,7 @@ mod rows;
 use std::sync::Arc;
 
 use rml_base::codes::run as codes;
-use rml_base::{Diagnostic, memory, visible_name};
+use rml_base::{Diagnostic, memory};
 use rml_engine::{self as block, Block};
 use rml_ir::{DType, Data, InputInfo, Precision, Shape, Type, Value};
 
@@ -326,10 +326,8 @@ impl Windows {
         let fill = match (info.ty.dtype, classes.and_then(|classes| classes.names.first())) {
             (DType::Num, _) => format!(", or fill all gaps: `--fill '{name}=mean'` or `--fill '{name}=0'`"),
             (DType::Int, None) => format!(", or fill all gaps: `--fill '{name}=0'`"),
-            (DType::Int, Some(class)) => {
-                format!(", or fill all gaps: `--fill '{name}={}'`", visible_name(class))
-            }
-            (DType::Bool, _) => String::new(),
+            // No class is likelier to be right than another one.
+            (DType::Int, Some(_)) | (DType::Bool, _) => String::new(),
         };
         d.help(format!("leave these rows out{fill}"))
     }

@@ -4,12 +4,13 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use answers::{Answers, learns};
 use choose::choose;
 use indexmap::IndexMap;
 use kept::Kept;
 use rml_base::codes::run as codes;
 use rml_base::profile::Phase;
-use rml_base::{Diagnostic, Diagnostics, Error, Sources};
+use rml_base::{Diagnostic, Diagnostics, Error, Sources, visible_name};
 use rml_data::{Arranged, Columns, Dataset, Preparation, Windowing, Windows, missing};
 use rml_driver::{
     BATCH, Interface, Options, Program, Source, ValueNames, enumerated_inputs, interface, keep_inputs,
@@ -29,6 +30,7 @@ use crate::train::confusion::{self, Classes, Confusion, Counts, Pair};
 use crate::train::targets;
 
 pub(crate) mod alone;
+mod answers;
 mod choose;
 mod kept;
 pub(crate) mod lines;
@@ -243,11 +245,18 @@ pub fn infer(source: &Source, data: &dyn Dataset, options: &InferOptions) -> Res
     let position = checkpoint.position.as_ref();
     let mut preparation = checkpoint.preparation().with_cases(enumerated_inputs(source)?);
     let trained = std::mem::take(&mut preparation.asked.cut);
-    preparation.asked.cut = options.cut.clone().or(trained.clone());
+    let lacking;
+    (preparation.asked.cut, lacking) = options.cut.clone().as_trained(trained.clone(), data);
     let is_cut_as_trained = preparation.asked.cut == trained;
     let arrange = || Arranged::new(data, &preparation.asked.cut);
-    let arranged = options.engine.time(Phase::Data, arrange)?;
+    let lacking = lacking.map(|name| {
+        let name = visible_name(&name);
+        format!("the data has no column `{name}`, by which the training grouped rows: each file is one group")
+    });
+    let arranged = options.engine.time(Phase::Data, arrange);
+    let arranged = arranged.map_err(|d| lacking.clone().into_iter().fold(d, Diagnostic::note))?;
     let (data, mut notes): (&dyn Dataset, _) = (&arranged, arranged.notes());
+    notes.extend(lacking);
     let mut family = family(source, options, position)?;
     let size = family.size(batch(source, options, position)?, data.most_windows());
     let units = options.units(family.program(size)?, &preparation)?;
@@ -284,14 +293,20 @@ pub fn infer(source: &Source, data: &dyn Dataset, options: &InferOptions) -> Res
         inherited(&mut family, size, &checkpoint, options.fresh)?.continued(family.program(size)?);
     let is_other = |name: &String| !metric_names(&program).contains(name);
     let others = program.outputs().iter().map(|o| o.name.to_string()).filter(is_other).collect();
+    let names = value_names(&program, &preparation, &windows);
+    notes.extend(learns(&program));
+    let mut classes = Answers::new(&program, &names);
     let mut counted = pair.as_ref().map(|pair| pair.counts(name(chosen)));
     let mut ran = 0;
-    let metrics = evaluate(&mut family, &windows, &set, size, from, &mut |outputs, set| {
+    let mut metrics = evaluate(&mut family, &windows, &set, size, from, &mut |outputs, set| {
         ran += set.len();
+        classes.add(outputs)?;
         counted.as_mut().map_or(Ok(()), |counts| counts.add(outputs, &windows, set))?;
         kept.as_mut().map_or(Ok(()), |kept| kept.add(outputs, set))
     })?;
-    let names = value_names(&program, &preparation, &windows);
+    // The mean of the numbers of classes says nothing.
+    metrics.retain(|output, _| names.of(output).is_none());
+    notes.extend(classes.notes());
     let outputs = kept.map(|kept| {
         let mut columns = kept.columns(&windows, &names);
         columns.columns.iter_mut().for_each(|(name, column)| units.column(name, column));

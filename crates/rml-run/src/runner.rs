@@ -178,6 +178,11 @@ fn has_sampled_input(flat: &Flat) -> bool {
 }
 
 impl Family {
+    /// The finding that the update of a parameter may wait for later cycles, with so many stacked windows.
+    pub(crate) fn late(&self, size: usize) -> Option<&Diagnostic> {
+        self.checked.get(&size).and_then(|checked| checked.late.as_ref())
+    }
+
     /// Node `options.node` of a source, run by this engine; `options.batch` is set by the family.
     pub(crate) fn new(source: &Source, mut options: Options, engine: Engine) -> Result<Self, Error> {
         let node = options.node.clone().unwrap_or_default();
@@ -375,7 +380,7 @@ impl<'f> Runner<'f> {
         if self.session.open_cycles() > 0 {
             let (at_end, cyclic) =
                 self.session.waiting().map_or((false, false), |why| (why.at_end, why.cyclic));
-            let late = self.family.checked.get(&self.size).and_then(|checked| checked.late.as_ref());
+            let late = self.family.late(self.size);
             let (found, is_told) = match late.filter(|_| cyclic) {
                 Some(late) => (update_waits(late), true),
                 None => (waiting(&self.session), at_end),

@@ -87,7 +87,10 @@ impl Declined {
         let late = late.take(20).map(|v| line(flat, v)).find(|span| is_own(flat, *span));
         let declined =
             Self { span: own.or(late), ..Self::new("when its values are known depends on the data") };
-        let help = reason.map(|reason| reason.help);
+        // A late update names the call to change, which is the remedy for what waits for it, too.
+        let update = causality.findings.iter().find(|d| d.code == codes::analysis::UPDATE_CAUSALITY);
+        let help = update.and_then(|d| d.help.first().map(String::as_str));
+        let help = help.or(reason.map(|reason| reason.help));
         declined.help(help.unwrap_or("`rml check --explain` says which values, and where they wait"))
     }
 }

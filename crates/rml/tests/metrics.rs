@@ -200,6 +200,9 @@ fn metrics_over_all_rows_so_far() {
     near(&of("recall(counts)"), &[1.0, 0.0, 0.0, 1.0, 1.0 / 3.0, 0.0]);
     near(&of("f1(counts)"), &[0.8, 0.0, 0.0, 4.0 / 7.0, 2.0 / 5.0, 0.0]);
     near(&of("macro_f1(counts)"), &[0.8 / 3.0, (4.0 / 7.0 + 0.4) / 3.0]);
+    // Classes that occur neither as labels nor as answers change no mean.
+    near(&output("macro_f1(confusion(5, argmax(x, -1), y, false))"), &[0.8 / 3.0, (4.0 / 7.0 + 0.4) / 3.0]);
+    near(&output("macro_f1(0 * confusion(3, argmax(x, -1), y, false))"), &[0.0, 0.0]);
     near(&output("top_k_accuracy(1, x, y)"), &output("accuracy(x, y)"));
     near(&output("top_k_accuracy(2, x, y)"), &[1.0, 0.5]);
     near(&output("top_k_accuracy(3, x, y)"), &[1.0, 1.0]);

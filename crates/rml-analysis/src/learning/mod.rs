@@ -113,6 +113,15 @@ pub fn learning(module: &Module, role: RootRole, library: &dyn Fn(Span) -> bool)
         RootRole::Evaluates => found.extend(evaluates::finding(&program)),
         RootRole::Runs => {}
     }
+    // Instances of a node for other shapes have the same findings.
+    let mut seen: Vec<rml_base::Diagnostic> = Vec::new();
+    found.0.retain(|d| {
+        let is_new = !seen.contains(d);
+        if is_new {
+            seen.push(d.clone());
+        }
+        is_new
+    });
     found
 }
 

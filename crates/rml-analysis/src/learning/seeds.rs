@@ -2,7 +2,7 @@
 
 use rml_base::codes::analysis as codes;
 use rml_base::{Diagnostic, Span};
-use rml_ir::normal::{Callee, Eq, Rhs, Var};
+use rml_ir::normal::{Callee, Eq, Node, Rhs, Var};
 use rml_ir::op::{Op, Unary};
 
 use super::Program;
@@ -75,6 +75,9 @@ fn loss(
     let rises = flipped.is_some_and(|flipped| (entry.number > 0.0) != (flipped != optimiser.flipped));
     let (at, text) = entry.literal(view);
     let name = &entry.call.node.name;
+    if rises && let Some(found) = negative(program) {
+        return Some(found);
+    }
     if rises {
         let d = Diagnostic::warning(
             codes::GRADIENT_SIGN,
@@ -208,13 +211,32 @@ fn beside(program: &Program<'_>, view: &View<'_>, entry: &Entry<'_>) -> Option<D
     )
 }
 
-/// The warning about a rate of a library optimiser that is too high for any network, or that changes nothing.
-fn far_step(program: &Program<'_>, view: &View<'_>, eq: Eq) -> Option<Diagnostic> {
+/// The optimiser of the library that an equation calls, with its rate, if that is a known number.
+fn step<'m>(program: &Program<'m>, view: &View<'_>, eq: Eq) -> Option<(&'m Node, Var, f64)> {
     let Rhs::Call { callee: Callee::Node(id), args, .. } = &view.node.equations[eq].rhs else { return None };
     let node = &program.module.nodes[*id];
     let own = (program.library)(node.span) && stream(node, "do").is_some();
     let rate = args[stream(node, "rate").filter(|_| own)?];
-    let number = view.number(rate)?;
+    Some((node, rate, view.number(rate)?))
+}
+
+/// The warning about a negative rate of an optimiser, in a program whose updates make the loss grow.
+fn negative(program: &Program<'_>) -> Option<Diagnostic> {
+    program.module.optimisers.values().find_map(|id| {
+        let view = View::new(program, *id);
+        let steps = view.node.equations.ids().filter_map(|eq| step(program, &view, eq));
+        let (node, rate, number) = steps.into_iter().find(|(_, _, number)| *number < 0.0)?;
+        let what =
+            format!("a learning rate of {} is negative: each update makes the loss grow", shown(number));
+        let d = Diagnostic::warning(codes::LEARNING_RATE, what)
+            .label(view.place(rate), format!("the rate of `{}`", node.name));
+        Some(d.help(format!("give it a positive number: {}", shown(-number))))
+    })
+}
+
+/// The warning about a rate of a library optimiser that is too high for any network, or that changes nothing.
+fn far_step(program: &Program<'_>, view: &View<'_>, eq: Eq) -> Option<Diagnostic> {
+    let (node, rate, number) = step(program, view, eq)?;
     if number == 0.0 {
         return Some(zero(view).label(view.place(rate), format!("the rate of `{}`", node.name)));
     }

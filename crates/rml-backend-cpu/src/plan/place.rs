@@ -26,6 +26,9 @@ impl Room {
 pub(super) struct Placement {
     pub(super) rooms: Vec<Room>,
     pub(super) sizes: [Room; 3],
+    /// For each type: where the values end that have the same place in windows of every length. All others are after
+    /// that.
+    pub(super) fixed: [usize; 3],
     /// The live range of each value, in steps, and the last step.
     pub(super) lives: Vec<Option<Life>>,
     pub(super) end: usize,
@@ -60,6 +63,7 @@ pub(super) fn place(code: &mut Code) -> Placement {
         fixed.into_iter().for_each(|(slot, at)| placement.rooms[slot] = Room { fixed: at, per_tick: 0 });
         let (ticks, per_tick) = first_fit(of(true));
         ticks.into_iter().for_each(|(slot, at)| placement.rooms[slot] = Room { fixed: size, per_tick: at });
+        placement.fixed[i] = size;
         let mut end = Room { fixed: size, per_tick };
         // Registers that slide come last, since what they need has a part for each tick.
         for (slot, data) in code.slots.iter().enumerate().filter(|(_, s)| s.dtype == dtype && s.slides != 0) {
@@ -75,6 +79,21 @@ pub(super) fn place(code: &mut Code) -> Placement {
     placement.early.sort_by_key(|i| placement.rooms[*i].per_tick);
     placement.lives = lives;
     placement
+}
+
+impl Placement {
+    /// Adds `n` elements of a type ([`TYPES`]) that have the same place in windows of every length. Returns that place.
+    pub(super) fn insert(&mut self, code: &Code, dtype: usize, n: usize) -> usize {
+        let at = self.fixed[dtype];
+        self.fixed[dtype] += n;
+        self.sizes[dtype].fixed += n;
+        for (slot, room) in code.slots.iter().zip(&mut self.rooms) {
+            if slot.dtype == TYPES[dtype] && slot.moves() {
+                room.fixed += n;
+            }
+        }
+        at
+    }
 }
 
 /// The room of a register of `width` elements that slides by `step` elements a tick: two values, and what is new in a

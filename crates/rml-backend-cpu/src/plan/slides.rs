@@ -162,6 +162,9 @@ mod tests {
     /// Memories that slide at some ticks, beside one that does so at all.
     const SAMPLED: &str = include_str!("slides/sampled.plan");
 
+    /// A memory, and a loop whose rows threads share.
+    const BESIDE: &str = include_str!("slides/beside.plan");
+
     /// A plan, and the number of its registers that slide in all windows, and in windows of one tick.
     fn plan(text: &str, counts: [usize; 2]) -> Arc<Plan> {
         let plan = rml_plan::parse(text).expect("a plan");
@@ -231,6 +234,12 @@ mod tests {
             }
             between(window, &mut expected, &mut machines);
         }
+    }
+
+    /// The places that threads have for themselves are apart from those of each tick.
+    #[test]
+    fn threads_share_a_loop_beside_a_memory() {
+        compare(&plan(BESIDE, [1, 1]), &[1, 2, 3, 1, 30, 5, 1, 1], |_, _, _| {});
     }
 
     #[test]

@@ -128,7 +128,8 @@ pub(crate) struct Cutting {
     /// rows
     #[arg(long, value_name = "ROWS", value_parser = values::positive, help_heading = "Windows of a long table")]
     pub(crate) stride: Option<usize>,
-    /// The column with the group of each row, such as a patient or an engine. No window contains rows of two groups;
+    /// The column with the group of each row, such as a patient or an engine, or `file`, if no column has this name,
+    /// for a group of each file. No window contains rows of two groups;
     /// without --window, each group is a window. --test and --validate keep whole groups, or with last: the last
     /// windows of each group
     #[arg(long, value_name = "COLUMN", help_heading = "Windows of a long table")]

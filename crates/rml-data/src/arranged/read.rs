@@ -7,6 +7,7 @@ use rml_base::codes::run as codes;
 use rml_base::memory::{Reservation, Shortage, bytes_of};
 use rml_base::{Diagnostic, suggest, visible_name};
 
+use super::FILE;
 use crate::columns::{Column, Columns, Elements, LENGTHS};
 use crate::cut::Windowing;
 use crate::dates;
@@ -21,6 +22,8 @@ pub(super) struct Rows {
     pub(super) order: Option<Vec<usize>>,
     /// The places of each group.
     pub(super) groups: Vec<Range<usize>>,
+    /// The names of the groups, if a column says them.
+    pub(super) names: Vec<String>,
     /// The time of each row.
     pub(super) time: Option<Vec<f64>>,
     /// Whether each row is the last one of a window.
@@ -36,7 +39,8 @@ impl Rows {
         let table = data.table();
         let columns = [("group", &cut.group), ("time", &cut.time), ("end", &cut.end)];
         let mut count = None;
-        for (flag, name) in columns.iter().filter_map(|(flag, name)| Some((*flag, name.as_ref()?))) {
+        let given = columns.iter().filter_map(|(flag, name)| Some((*flag, name.as_ref()?)));
+        for (flag, name) in given.filter(|(flag, name)| *flag != "group" || !is_by_file(table, name)) {
             let rows = column(table, flag, name)?.rows();
             count = count.or(Some((rows, name)));
             if let Some((before, other)) = count.filter(|(before, _)| *before != rows) {
@@ -53,19 +57,31 @@ impl Rows {
             return Err(d.help("leave those options out, or the column"));
         }
         let count = count.map_or_else(|| table.most_rows(), |(rows, _)| rows);
+        if count == 0 && table.columns.is_empty() && !table.unusable.is_empty() {
+            // What is wrong with the columns is said of the inputs that need them.
+            return Ok(Self {
+                count,
+                order: None,
+                groups: Vec::new(),
+                names: Vec::new(),
+                time: None,
+                ends: None,
+            });
+        }
         if count == 0 {
             return Err(Diagnostic::error(codes::EMPTY_DATA, format!("{} has no row", table.called())));
         }
         let mut needed = Reservation::default();
         let mut grow = |bytes: u64| needed.grow(bytes).map_err(short);
-        let (order, groups) = match &cut.group {
-            None => (None, std::iter::once(0..count).collect()),
+        let (order, groups, names) = match &cut.group {
+            None => (None, std::iter::once(0..count).collect(), Vec::new()),
             Some(group) => {
                 grow(bytes_of(count, size_of::<u32>()))?;
-                let (order, groups) = arranged(&numbers_of_groups(data, group, count)?);
+                let (numbers, names) = numbers_of_groups(data, group, count)?;
+                let (order, groups) = arranged(&numbers);
                 let bytes = order.as_ref().map_or(0, |order| bytes_of(order.len(), size_of::<usize>()));
                 memory.grow(bytes).map_err(short)?;
-                (order, groups)
+                (order, groups, names)
             }
         };
         let time = match &cut.time {
@@ -82,7 +98,7 @@ impl Rows {
                 Some(ends(data, name, count)?)
             }
         };
-        let rows = Self { count, order, groups, time, ends };
+        let rows = Self { count, order, groups, names, time, ends };
         rows.check_time(table, cut)?;
         Ok(rows)
     }
@@ -94,26 +110,48 @@ impl Rows {
         for group in &self.groups {
             for place in group.start + 1..group.end {
                 let (before, now) = (row(place - 1), row(place));
+                if cut.ends_with_files() && table.files.of(before) != table.files.of(now) {
+                    continue;
+                }
                 if time[now] < time[before] {
-                    let what = format!("row {now} of {} is earlier than the row before it", table.called());
-                    let d = Diagnostic::error(codes::TIME_ORDER, what);
-                    let within = match &cut.group {
-                        Some(group) => format!(" of the same `{group}`"),
-                        None => String::new(),
-                    };
-                    let note = format!(
-                        "column `{name}` is {} in row {now}, after {} in row {before}{within} (rows count from 0)",
-                        time[now], time[before]
-                    );
-                    let d = d.note(note).help(format!("sort the rows by `{name}`"));
-                    return Err(match &cut.group {
-                        Some(_) => d,
-                        None => d.help("if the table has several series, name the column that tells them apart: `--group COLUMN`"),
-                    });
+                    return Err(not_in_order(table, cut, (name, time), (before, now)));
                 }
             }
         }
         Ok(())
+    }
+}
+
+/// The error that a row is earlier than the row before it.
+fn not_in_order(
+    table: &Columns,
+    cut: &Windowing,
+    (name, time): (&str, &[f64]),
+    (before, now): (usize, usize),
+) -> Diagnostic {
+    let what = format!("{} is earlier than the row before it", table.place(now));
+    let is_date = table.dated.contains(name) || table.names(name).is_some();
+    let shown = |row: usize| match dates::split(time[row]).filter(|_| is_date) {
+        Some(date) => dates::shown(date),
+        None => time[row].to_string(),
+    };
+    let within = match &cut.group {
+        Some(group) => format!(" of the same `{group}`"),
+        None => String::new(),
+    };
+    let note = format!(
+        "column `{name}` is {} there, after {} in {}{within} (rows count from 0)",
+        shown(now),
+        shown(before),
+        table.place(before)
+    );
+    let d = Diagnostic::error(codes::TIME_ORDER, what).note(note).help(format!("sort the rows by `{name}`"));
+    match (&cut.group, table.files.of(before) == table.files.of(now)) {
+        (None, false) => d.help("if each file is a series of its own: `--group file`, or without `--gap`"),
+        (None, true) => {
+            d.help("if the table has several series, name the column that tells them apart: `--group COLUMN`")
+        }
+        (Some(_), _) => d,
     }
 }
 
@@ -131,7 +169,7 @@ fn column<'t>(table: &'t Columns, flag: &str, name: &str) -> Result<&'t Column, 
     let Some(column) = table.columns.get(name) else {
         let missing = format!("{} has no such column", table.called());
         let d = Diagnostic::error(codes::MISSING_COLUMN, what(&missing));
-        let names: Vec<String> = table.columns.keys().chain(table.unusable.keys()).cloned().collect();
+        let names = table.header();
         let d = d.note(format!("it has {}", listed(&names)));
         return Err(match suggest(name, names.iter().map(String::as_str)) {
             Some(near) => d.help(format!("there is `{near}`")),
@@ -154,23 +192,48 @@ fn column<'t>(table: &'t Columns, flag: &str, name: &str) -> Result<&'t Column, 
     Ok(column)
 }
 
-/// For each row the number of its group, in the order of their first rows.
-fn numbers_of_groups(data: &dyn Dataset, name: &str, count: usize) -> Result<Vec<u32>, Diagnostic> {
+/// Whether the groups of this name are the files.
+fn is_by_file(table: &Columns, name: &str) -> bool {
+    name == FILE && !table.mentions(FILE)
+}
+
+/// For each row the number of its group, in the order of their first rows; and the names of the groups.
+fn numbers_of_groups(
+    data: &dyn Dataset,
+    name: &str,
+    count: usize,
+) -> Result<(Vec<u32>, Vec<String>), Diagnostic> {
+    if is_by_file(data.table(), name) {
+        let files = data.table().files.rows(count);
+        let table = data.table();
+        let names = (0..files.len()).map(|file| table.files.name(file).unwrap_or(table.called()).to_owned());
+        let numbers = files.iter().cloned().zip(0..).flat_map(|(rows, file)| rows.map(move |_| file));
+        return Ok((numbers.collect(), names.collect()));
+    }
+    let texts = data.table().names(name);
+    let mut names = Vec::new();
     let mut known: IndexMap<u64, ()> = IndexMap::new();
     let mut all = Vec::with_capacity(count);
-    let mut add = |key: u64| {
-        let number = known.insert_full(key, ()).0;
+    let mut add = |key: u64, shown: &dyn Fn() -> String| {
+        let (number, is_new) = known.insert_full(key, ());
+        if is_new.is_none() {
+            names.push(shown());
+        }
         all.push(u32::try_from(number).unwrap_or(u32::MAX));
+    };
+    let text = |x: i64| {
+        let text = usize::try_from(x).ok().and_then(|x| texts?.get(x).cloned());
+        text.unwrap_or_else(|| x.to_string())
     };
     // 0.0 and -0.0 are the same number.
     let bits = |x: f64| if x == 0.0 { 0 } else { x.to_bits() };
     data.for_each(name, &mut |elements| match elements {
-        Elements::Bool(v) => v.iter().for_each(|x| add(u64::from(*x))),
-        Elements::Int(v) => v.iter().for_each(|x| add(x.cast_unsigned())),
-        Elements::F32(v) => v.iter().for_each(|x| add(bits(f64::from(*x)))),
-        Elements::F64(v) => v.iter().for_each(|x| add(bits(*x))),
+        Elements::Bool(v) => v.iter().for_each(|x| add(u64::from(*x), &|| x.to_string())),
+        Elements::Int(v) => v.iter().for_each(|x| add(x.cast_unsigned(), &|| text(*x))),
+        Elements::F32(v) => v.iter().for_each(|x| add(bits(f64::from(*x)), &|| x.to_string())),
+        Elements::F64(v) => v.iter().for_each(|x| add(bits(*x), &|| x.to_string())),
     })?;
-    Ok(all)
+    Ok((all, names))
 }
 
 /// The order of rows by group, unless the table has this order already, and the places of each group.

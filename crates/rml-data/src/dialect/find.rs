@@ -191,13 +191,15 @@ fn numbers(cells: &[&str], given: &Dialect, known: &mut Known) {
         cells.iter().any(|cell| cell.contains(mark) && is_so(cell))
     };
     let (by_comma, by_point) = (is_grouped('.', ','), is_grouped(',', '.'));
-    // Digits after a comma or a point are a fraction unless there are exactly three of them.
-    let has_fraction =
-        has(',', &|cell| reads(cell, ',', None) && (!reads(cell, '.', Some(',')) || cell.starts_with('0')));
-    let has_points = has('.', &|cell| reads(cell, '.', None));
-    let has_other_points = has('.', &|cell| reads(cell, '.', None) && !reads(cell, ',', Some('.')));
-    let both = by_point && !has_other_points && has(',', &|cell| reads(cell, ',', Some('.')));
-    let is_comma = !by_comma && (has_fraction && !has_points || both);
+    // Digits after a mark are a fraction unless there are exactly three of them after one to three others.
+    let is_fraction = |cell: &str, mark: char, other: char| {
+        let starts_with_zero = cell.trim_start_matches(['-', '+']).starts_with('0');
+        reads(cell, mark, None) && (starts_with_zero || !reads(cell, other, Some(mark)))
+    };
+    let comma_fraction = has(',', &|cell| is_fraction(cell, ',', '.'));
+    let point_fraction = has('.', &|cell| is_fraction(cell, '.', ','));
+    let comma_after_groups = by_point && has(',', &|cell| reads(cell, ',', Some('.')));
+    let is_comma = !by_comma && !point_fraction && (comma_fraction || comma_after_groups);
     let found = match given.thousands {
         Some('.') => ',',
         Some(',') => '.',
@@ -208,8 +210,14 @@ fn numbers(cells: &[&str], given: &Dialect, known: &mut Known) {
     if given.decimal.is_none() && known.decimal == ',' {
         known.assumed.push("numbers have a decimal comma".to_owned());
     }
-    let (mark, certain) =
-        if known.decimal == ',' { ('.', by_point) } else { (',', by_comma && !has_fraction) };
+    // One mark is before fractions, and the other one only before three digits: those are thousands.
+    let (mark, certain) = if known.decimal == ',' {
+        let beside = comma_fraction && !point_fraction && has('.', &|cell| reads(cell, ',', Some('.')));
+        ('.', by_point || beside)
+    } else {
+        let beside = point_fraction && has(',', &|cell| reads(cell, '.', Some(',')));
+        (',', (by_comma || beside) && !comma_fraction)
+    };
     if given.thousands.is_none() && certain {
         known.thousands = Some(mark);
         known.assumed.push(format!("`{mark}` separates thousands"));
@@ -266,6 +274,13 @@ mod tests {
             ("1.234,5;2", ',', Some('.')),
             ("1.234.567;2,5", ',', Some('.')),
             ("1,5;2.5", '.', None),
+            // A point before three digits, beside decimal commas, and the other way round.
+            ("1.411;0,511", ',', Some('.')),
+            ("12.411;-3,5", ',', Some('.')),
+            ("1,411;0.511", '.', Some(',')),
+            ("0.411;0,511", '.', None),
+            ("1.411;2,511", '.', None),
+            ("1.411;2", '.', None),
             ("01.02.2020;3,5", ',', None),
         ] {
             let known = of(&format!("a;b\n{cells}\n"));

@@ -218,3 +218,20 @@ fn lists_that_are_shorter_than_their_input_are_filled_up() {
         assert_eq!(found.unwrap_err().0[0].code.name, "data-shape");
     }
 }
+
+/// The columns of a table are no lists, so an input with more elements than columns is refused, filled or not.
+#[test]
+fn vectors_of_columns_are_not_filled_up() {
+    let inputs = [batched(input("x", DType::Num, &[2, 3], None))];
+    let refused = [&[][..], &["x=0"]].map(|fills: &[&str]| {
+        let recipe = Recipe { columns: recipe(&[], &[], &[]).columns, ..recipe(&[], fills, &[]) };
+        let selection = Selection::of(["x"]).feeding(["x"]).with_lists([("x".to_owned(), (3, 1))]);
+        let selection = recipe.selection(selection).unwrap();
+        let table =
+            Columns::parse_selected(b"a,b\n1,2\n3,4\n", crate::Format::Csv, "t.csv", &selection).unwrap();
+        let found = Windows::bind_by(&table, &inputs, (Precision::F64, false), &recipe).unwrap_err();
+        found.0[0].clone()
+    });
+    assert_eq!(refused[0].message, "column `x` has shape [2, 2], input `x` is num [2, 3]");
+    assert_eq!(refused[0], refused[1]);
+}

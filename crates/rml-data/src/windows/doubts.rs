@@ -97,6 +97,19 @@ impl Windows {
         })
     }
 
+    /// The classes of an input of one integer that windows to train on have and no window for testing has.
+    pub fn untested(&self, input: &str, train: &[usize], test: &[usize]) -> Vec<i64> {
+        let is_label = |bound: &Bound| {
+            *bound.info.name == *input
+                && bound.info.ty.dtype == DType::Int
+                && cell_type(&bound.info).shape.is_scalar()
+        };
+        let i = self.inputs.iter().position(is_label).filter(|_| test.len() <= COUNTED);
+        let counts = i.and_then(|i| Some((self.counts(i, train)?, self.counts(i, test)?)));
+        let (seen, tested) = counts.unwrap_or_default();
+        seen.into_keys().filter(|class| !tested.contains_key(class)).collect()
+    }
+
     /// For an input of one integer: how many of these windows have each value in their last cycle; `None` if the values
     /// are not classes.
     fn counts(&self, i: usize, windows: &[usize]) -> Option<BTreeMap<i64, usize>> {

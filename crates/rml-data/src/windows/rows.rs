@@ -1,5 +1,6 @@
 //! Binds the columns of a long table, whose rows are the cycles of windows.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use rml_base::codes::run as codes;
@@ -52,6 +53,10 @@ impl Windows {
                 }
                 Err(d) => findings.push(d),
             }
+        }
+        if findings.is_empty() && layout.windows() == 0 {
+            let what = format!("{} has no row", columns.called());
+            findings.push(Diagnostic::error(codes::EMPTY_DATA, what));
         }
         if !findings.is_empty() {
             return Err(findings);
@@ -110,7 +115,7 @@ fn row(
     if column.rows() != layout.rows() {
         return Err(other_rows(info, column, layout));
     }
-    let place = |row: usize| format!("row {row} of {}", columns.called());
+    let place = |row: usize| columns.place(row);
     let Some(disk) = disk else {
         let converted = convert(&info.name, column, &ty, precision, allow_nan, &place)?;
         return Ok(Role::Row(Cells::Memory(converted)));
@@ -168,6 +173,25 @@ impl Windows {
     /// The number of series of the windows.
     pub fn series(&self) -> usize {
         self.layout.as_ref().map_or(self.count, |layout| layout.series())
+    }
+
+    /// The name of the group of a window, if the windows were cut from a table with groups.
+    pub fn group(&self, window: usize) -> Option<&str> {
+        self.layout.as_ref()?.group(window)
+    }
+
+    /// The column of the groups, if the windows were cut from a table with groups.
+    pub fn grouped_by(&self) -> Option<&str> {
+        self.layout.as_ref()?.cut().group.as_deref()
+    }
+
+    /// The groups of these windows, each once, in the order of the windows.
+    pub fn groups(&self, windows: &[usize]) -> Vec<&str> {
+        let mut groups: Vec<&str> = windows.iter().filter_map(|window| self.group(*window)).collect();
+        groups.dedup();
+        let mut seen = BTreeSet::new();
+        groups.retain(|group| seen.insert(*group));
+        groups
     }
 
     /// The row of the table in a cycle of a window, if windows were cut from a table.

@@ -48,6 +48,7 @@ fn by_windows(sources: &Sources, flat: &Flat, calls: &Calls, update: &LateUpdate
     if is_library(sources, call) || text.contains('\n') || text.contains(" every ") {
         return None;
     }
+    let close = closing(sources, call);
     let (line, _) = sources.line_column(call.file, call.start);
     let time = flat.inputs.iter().filter(|input| flat.vars[input.var].ty.is_num());
     let time = time
@@ -57,7 +58,7 @@ fn by_windows(sources: &Sources, flat: &Flat, calls: &Calls, update: &LateUpdate
         "time is in cycles, and no axis: if the second axis of `{name}` counts steps, leave it out of the declaration; a row [steps, ..] of the data then is a window of as many cycles"
     ));
     let windows = format!(
-        "in line {line}, write `{text} every end;`, where `end` is true in the last cycle of a window, such as an input `end: bool []`"
+        "in line {line}, write `{text} every end{close}`, where `end` is true in the last cycle of a window, such as an input `end: bool []`"
     );
     Some(axis.into_iter().chain([windows]).collect())
 }
@@ -80,12 +81,18 @@ fn innermost(sources: &Sources, flat: &Flat, calls: &Calls, path: &str) -> Optio
     let conditions = flat.vars.ids().filter(|v| flat.instance(*v) == Some(within)).filter(is_condition);
     let mut conditions = conditions.filter_map(name).filter(|name| !name.starts_with("bp"));
     let end = conditions.next().filter(|end| conditions.all(|other| other == *end))?;
+    let close = closing(sources, call);
     let (line, _) = sources.line_column(call.file, call.start);
     (!within.is_empty() && !text.contains('\n') && !text.contains(" every ")).then(|| {
         format!(
-            "in line {line}, write `{text} every {end};`, where `{end}` is true in the last cycle of a window"
+            "in line {line}, write `{text} every {end}{close}`, where `{end}` is true in the last cycle of a window"
         )
     })
+}
+
+/// What ends a call in its text: `;` if it is an equation, and nothing within one.
+fn closing(sources: &Sources, call: Span) -> &'static str {
+    if sources.snippet(call).trim_end_matches(';').contains(" = ") { ";" } else { "" }
 }
 
 /// The innermost call in the user's own text on the way to an instance.

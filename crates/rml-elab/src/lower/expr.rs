@@ -347,6 +347,7 @@ impl Lower<'_, '_> {
                 .note(format!("expected {name}{usage}"))
                 .help(format!("write `{call}`")),
             );
+            self.spoil(args[0]);
             return ExprKind::Error(args);
         }
         if args.len() < least || args.len() > most {

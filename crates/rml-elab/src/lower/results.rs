@@ -45,7 +45,7 @@ impl Lower<'_, '_> {
     }
 
     /// Marks an expression whose error is reported; only its parts are kept.
-    fn spoil(&mut self, expr: ExprId) {
+    pub(super) fn spoil(&mut self, expr: ExprId) {
         let kind = &mut self.exprs[expr].kind;
         *kind = ExprKind::Error(kind.children());
     }
@@ -66,7 +66,12 @@ impl Lower<'_, '_> {
             .label(at, "this call")
             .label(callee.ast.header_span, "its interface")
             .note(format!("its outputs are ({})", outputs.join(", ")));
-        if span != at {
+        if given > callee.results() {
+            let name = &callee.name;
+            d = d.help(format!(
+                "the adjoint also has the gradients of the inputs, after the outputs: did you mean `diff_{name}`?"
+            ));
+        } else if span != at {
             d = d.help("write `_` for an output that is not needed");
         }
         self.report.push(d);

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use indexmap::IndexSet;
 use rml_base::memory::{Reservation, bytes_of};
 use rml_base::{Diagnostic, Error};
 use rml_data::{Column, Columns, Elements, Windows};
@@ -103,7 +104,8 @@ impl Kept {
     /// every window, `[windows, n, ..]` if it is present `n` times, otherwise `[windows, cycles, ..]` with zeros in
     /// cycles where it is absent and a column `<name>.present` that marks where it is present. An output whose values
     /// have names is a column of texts. The rows are in the order of the windows in the data. For windows that were cut
-    /// from a table, `row` has the row of the table in each cycle, and -1 after the end of a window.
+    /// from a table, `row` has the row of the table in each cycle, and -1 after the end of a window; `group` has the
+    /// group of each window, if there are groups.
     pub(super) fn columns(mut self, windows: &Windows, names: &ValueNames) -> Columns {
         let mut order: Vec<usize> = (0..self.windows.len()).collect();
         order.sort_by_key(|place| self.windows[*place]);
@@ -123,6 +125,12 @@ impl Kept {
             columns
                 .columns
                 .insert("row".into(), Column { shape, elements: Elements::Int(rows), present: None });
+        }
+        let has_group = self.outputs.iter().any(|output| &*output.name == "group");
+        let groups: Option<Vec<&str>> = set.iter().map(|window| windows.group(*window)).collect();
+        let has_groups = windows.grouped_by().is_some() && !has_group;
+        if let Some(groups) = groups.filter(|_| has_groups) {
+            insert_groups(&mut columns, &groups);
         }
         for output in self.outputs {
             let times: Vec<usize> = output.present.iter().map(|p| p.iter().filter(|x| **x).count()).collect();
@@ -146,6 +154,15 @@ impl Kept {
         }
         columns
     }
+}
+
+/// Adds the column with the names of the groups.
+fn insert_groups(columns: &mut Columns, groups: &[&str]) {
+    let names: IndexSet<&str> = groups.iter().copied().collect();
+    let numbers = groups.iter().filter_map(|group| i64::try_from(names.get_index_of(group)?).ok());
+    let elements = Elements::Int(numbers.collect());
+    let column = Column { shape: Shape::new(&[groups.len()]), elements, present: None };
+    columns.insert_texts("group", column, names.into_iter().map(str::to_owned).collect());
 }
 
 impl Output {

@@ -168,7 +168,7 @@ fn object(line: &str, preparation: &Preparation) -> Result<Line, Diagnostic> {
     cells(line, preparation).map_err(|ill| {
         let d = Diagnostic::error(codes::MALFORMED_DATA, "the line is not a JSON object")
             .note(format!("{}, at column {}", ill.why, ill.column));
-        match rml_data::line_advice(line, &ill.why) {
+        match rml_data::line_advice(line, &ill) {
             _ if !line.contains('{') && line.contains(',') => {
                 d.help("if the lines are a table, give it as data, without `--stream`: `--data FILE`, or `--data -` for what is piped")
             }

@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use indexmap::IndexMap;
-use rml_analysis::{NumberUnit, units};
-use rml_base::Diagnostic;
+use rml_analysis::{NumberUnit, lost, units};
 use rml_base::codes::run as codes;
+use rml_base::{Diagnostic, Span};
 use rml_data::{Column, Elements, Preparation};
 use rml_driver::Program;
 use rml_ir::flat::Var;
@@ -38,7 +38,7 @@ impl Units {
     pub(crate) fn of(program: &Program, preparation: &Preparation) -> Result<Self, Diagnostic> {
         let flat = program.flat();
         let scaled = preparation.changed_inputs();
-        let Some(first) = scaled.first() else {
+        if scaled.is_empty() {
             let what = "the training standardised no input, so all outputs are as the program computes them";
             return Err(Diagnostic::error(codes::BAD_OPTION, what).help("leave `--unscale` out"));
         };
@@ -53,11 +53,7 @@ impl Units {
         let outputs: IndexMap<_, _> =
             program.outputs().iter().zip(&flat.outputs).filter_map(output).collect();
         if outputs.is_empty() {
-            let what =
-                format!("no output of node {} is known to be on the scale of `{first}`", program.node());
-            return Err(Diagnostic::error(codes::BAD_OPTION, what)
-                .note("an output is on this scale if the program that was trained, or this one, subtracts it from the input")
-                .help("leave `--unscale` out, and scale the output yourself by the mean and the deviation"));
+            return Err(unknown(program, &scaled, lost(flat, &found)));
         }
         Ok(Self { outputs })
     }
@@ -104,6 +100,23 @@ impl Units {
         };
         self.outputs.iter().map(note).collect()
     }
+}
+
+/// The error that no output has the unit of an input; `lost` says where numbers of an input lose it.
+fn unknown(program: &Program, scaled: &[&str], lost: Option<(usize, Span)>) -> Diagnostic {
+    let inputs: Vec<String> = scaled.iter().map(|input| format!("`{input}`")).collect();
+    let inputs = inputs.join(" or ");
+    let what = format!("no output of node {} is known to be on the scale of {inputs}", program.node());
+    let d = Diagnostic::error(codes::BAD_OPTION, what).note(
+        "an output is on this scale if the program that was trained, or this one, subtracts it from the input",
+    );
+    let d = match lost {
+        Some((input, at)) => {
+            d.label(at, format!("the result of this has no unit, although `{}` has one", scaled[input]))
+        }
+        None => d,
+    };
+    d.help("leave `--unscale` out, and scale the output yourself by the mean and the deviation")
 }
 
 impl Scaled {

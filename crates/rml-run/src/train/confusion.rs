@@ -229,6 +229,11 @@ impl Pair {
         self.found
     }
 
+    /// The names of the label and of the output with the classes or scores.
+    pub(super) fn named(&self) -> (&str, &str) {
+        (&self.names.0, &self.names.1)
+    }
+
     /// The number of scores; `None` if the output is the class.
     pub(super) fn scores(&self) -> Option<usize> {
         self.scores

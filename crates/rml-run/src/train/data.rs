@@ -98,7 +98,9 @@ impl<'a> OnData<'a> {
             observer.note(&left_out(&position.setup));
         }
         check_evaluation(options, &position.setup, nodes.is_some())?;
-        for note in updates::notes(&common.program, &windows, &position.setup) {
+        for note in
+            updates::notes(&common.program, common.family.late(common.stacked), &windows, &position.setup)
+        {
             observer.warning(&common.program.shown(note), common.program.sources());
         }
         if let Some(Nodes { family, size, .. }) = &mut nodes {
@@ -126,6 +128,9 @@ impl<'a> OnData<'a> {
         for windows in nodes.iter_mut().flat_map(|nodes| nodes.all_windows()) {
             windows.prepare(&position.preparation);
         }
+        if let Some(note) = doubts::tested_groups(&windows, &train_set, &test) {
+            observer.note(&note);
+        }
         let found = doubts::of_split(&windows, (&train_set, &test), position.setup.last_test);
         for note in found.into_iter().chain(doubts::of_reach(&common.program, &windows, &train_set)) {
             observer.warning(&common.program.shown(note), common.program.sources());
@@ -141,8 +146,14 @@ impl<'a> OnData<'a> {
             observer.warning(&smaller_batch(asked, &position.setup), common.program.sources());
         }
         let trained = &common.program;
-        let test =
+        let mut test =
             nodes.map(|nodes| Test::new(trained, nodes, test, validation, options, source)).transpose()?;
+        if let Some(test) = &mut test {
+            test.notes(&train_set)?.iter().for_each(|note| observer.note(note));
+            if let Some(found) = test.leak(data.table())? {
+                observer.warning(&found, trained.sources());
+            }
+        }
         let (test_names, validation) = test.as_ref().map(Test::names).unwrap_or_default();
         let names = Names { test: test_names, validation, ..Names::default() };
         let begins_with = common.begins_with().cloned();

@@ -1,7 +1,7 @@
 //! Warnings about the data of a training, before it begins.
 
-use rml_base::Diagnostic;
 use rml_base::codes::run as codes;
+use rml_base::{Diagnostic, visible_name};
 use rml_data::{Uneven, Windows};
 use rml_driver::Program;
 
@@ -20,6 +20,25 @@ pub(super) fn of_reading(windows: &Windows) -> Vec<Diagnostic> {
             .help(format!("rename `{name}` to `lengths` if it says how many cycles each window has"))
     });
     one_hot.into_iter().chain(misnamed).collect()
+}
+
+/// A note that names the groups kept for testing, if whole groups are.
+pub(super) fn tested_groups(windows: &Windows, train: &[usize], test: &[usize]) -> Option<String> {
+    const NAMED: usize = 8;
+    let column = windows.grouped_by().filter(|_| !test.is_empty())?;
+    let (trained, tested) = (windows.groups(train), windows.groups(test));
+    if tested.iter().any(|group| trained.contains(group)) {
+        return None;
+    }
+    let named: Vec<String> =
+        tested.iter().take(NAMED).map(|group| format!("`{}`", visible_name(group))).collect();
+    let more = match tested.len().saturating_sub(NAMED) {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    let all = windows.groups(&(0..windows.count).collect::<Vec<_>>()).len();
+    let (column, count) = (visible_name(column), tested.len());
+    Some(format!("{count} of {all} groups of `{column}` are for testing: {}{more}", named.join(", ")))
 }
 
 /// Warnings about the windows to train on and to test with; `is_last` says that the last windows are tested.

@@ -2,12 +2,12 @@
 
 use rml_base::codes::analysis::EVALUATION_LEARNS;
 use rml_base::codes::run as codes;
-use rml_base::{Diagnostic, Error};
-use rml_data::Windows;
+use rml_base::{Diagnostic, Error, visible_name};
+use rml_data::{Columns, Windows};
 use rml_driver::{Program, Source};
 use rml_ir::flat::around;
 
-use super::confusion::{self, Counts, Pair};
+use super::confusion::{self, Classes, Counts, Pair};
 use super::observer::{EpochSummary, Observer};
 use super::options::TrainOptions;
 use super::samples::{Asked, Collecting};
@@ -34,6 +34,8 @@ impl Nodes {
 /// The evaluation after each epoch.
 pub(super) struct Test {
     family: Family,
+    /// How many windows are stacked.
+    size: usize,
     /// The names of its metrics.
     metrics: Vec<String>,
     windows: Windows,
@@ -67,13 +69,57 @@ impl Test {
         let classes = confusion::find(program, &options.classes)?;
         let samples = Asked::find(program, classes.as_ref(), options.samples);
         let validation = validation_windows.as_ref().map_or(validation, |other| (0..other.count).collect());
-        Ok(Self { family, metrics, windows, test, validation, validation_windows, classes, samples })
+        Ok(Self { family, size, metrics, windows, test, validation, validation_windows, classes, samples })
     }
 
     /// The names of the metrics of the test windows, and of the windows that epochs are compared by.
     pub(super) fn names(&self) -> (Vec<String>, Vec<String>) {
         let of = |set: &[usize]| if set.is_empty() { Vec::new() } else { self.metrics.clone() };
         (of(&self.test), of(&self.validation))
+    }
+
+    /// The warning that a column feeds the label and another input.
+    pub(super) fn leak(&mut self, table: &Columns) -> Result<Option<Diagnostic>, Error> {
+        let program = self.family.program(self.size)?;
+        let Some(pair) = confusion::find(program, &Classes::Usual)? else { return Ok(None) };
+        let label = pair.named().0;
+        let is_read = |input: &str| program.inputs().iter().any(|info| *info.name == *input);
+        let Some((column, other)) = table.shared(label).filter(|(_, other)| is_read(other)) else {
+            return Ok(None);
+        };
+        let column = visible_name(column);
+        let what = format!("column `{column}` feeds the label `{label}` and input `{other}`");
+        Ok(Some(
+            Diagnostic::warning(codes::LABEL_AMONG_INPUTS, what)
+                .note(format!("if the network reads `{other}`, it reads the answer that it is to find"))
+                .help(format!("feed `{other}` from another column: `--columns '{other}=..'`")),
+        ))
+    }
+
+    /// Notes about the classes of the label: those that no test window has, and scores beyond the last class.
+    pub(super) fn notes(&mut self, train: &[usize]) -> Result<Vec<String>, Error> {
+        let program = self.family.program(self.size)?;
+        let Some(pair) = confusion::find(program, &Classes::Usual)? else { return Ok(Vec::new()) };
+        let (label, found) = pair.named();
+        let names = pair.classes(&self.windows);
+        let name = |class: i64| match usize::try_from(class).ok().and_then(|class| names.get(class)) {
+            Some(name) => format!("`{}`", visible_name(name)),
+            None => class.to_string(),
+        };
+        let untested = match self.test.is_empty() {
+            true => Vec::new(),
+            false => self.windows.untested(label, train, &self.test),
+        };
+        let untested: Vec<String> = untested.into_iter().map(name).collect();
+        let classes = if untested.len() == 1 { "class" } else { "classes" };
+        let lacking = (!untested.is_empty())
+            .then(|| format!("no test window has the {classes} {} of `{label}`", untested.join(", ")));
+        let more = pair.scores().filter(|scores| !names.is_empty() && *scores > names.len()).map(|scores| {
+            let all: Vec<String> = names.iter().map(|name| format!("`{}`", visible_name(name))).collect();
+            let (all, count) = (all.join(", "), names.len());
+            format!("`{found}` has {scores} scores, and `{label}` has {count} classes: {all}; declare {count} scores")
+        });
+        Ok(lacking.into_iter().chain(more).collect())
     }
 
     /// The number of windows that epochs are compared by.

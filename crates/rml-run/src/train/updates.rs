@@ -125,17 +125,23 @@ fn borders(flat: &Flat) -> IndexSet<Var> {
 }
 
 /// How many elements of a program's parameters are updated how often.
-pub(super) fn updates(program: &Program) -> UpdateCounts {
+pub(crate) fn updates(program: &Program) -> UpdateCounts {
     let found = Parameters::of(program.flat());
     let sum = |of: &[(&str, usize)]| of.iter().map(|(_, count)| count).sum();
     let (cycle, window) = (sum(&found.cycle), sum(&found.window));
     UpdateCounts { cycle, window, condition: found.condition, never: found.never }
 }
 
-/// Warnings about a training over these windows, before it begins.
-pub(super) fn notes(program: &Program, windows: &Windows, setup: &Setup) -> Vec<Diagnostic> {
+/// Warnings about a training over these windows, before it begins. `late` is the finding that the update of a parameter
+/// may wait for later cycles, if there is one.
+pub(super) fn notes(
+    program: &Program,
+    late: Option<&Diagnostic>,
+    windows: &Windows,
+    setup: &Setup,
+) -> Vec<Diagnostic> {
     let longest = (0..windows.count).map(|w| windows.length(w)).max().unwrap_or_default();
-    let mixed = (longest > 1).then(|| mixed(program)).flatten();
+    let mixed = (longest > 1).then(|| mixed(program, late)).flatten();
     let unused = unused(program, windows, longest);
     let unused = unused.or_else(|| repeated::finding(program, windows, longest));
     let crossing = if setup.shuffle {
@@ -239,7 +245,7 @@ fn ended(flat: &Flat, end: Var, state: Span, key: &str) -> Diagnostic {
 
 /// Warns about parameters with a gradient that are updated in each cycle, beside others that are updated once per
 /// window.
-fn mixed(program: &Program) -> Option<Diagnostic> {
+fn mixed(program: &Program, late: Option<&Diagnostic>) -> Option<Diagnostic> {
     let Parameters { cycle, window, .. } = Parameters::of(program.flat());
     let learned = |of: &[(&str, usize)]| -> Vec<String> {
         let own = of.iter().filter(|(key, _)| program.learned().contains(*key));
@@ -261,7 +267,9 @@ fn mixed(program: &Program) -> Option<Diagnostic> {
         )
         .note(format!("in each cycle: {}", list(&cycle)))
         .note(format!("once a window: {}", list(&window)))
-        .help("put the layers of the first kind into the node that is called with `every`, so that a window has one update of all"),
+        .help(late.and_then(|late| late.help.first().cloned()).unwrap_or_else(|| {
+            "put the layers of the first kind into the node that is called with `every`, so that a window has one update of all".to_owned()
+        })),
     )
 }
 

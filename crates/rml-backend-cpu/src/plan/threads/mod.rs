@@ -13,11 +13,12 @@
 //!
 //! All of this is decided when a plan is prepared, and only for work that takes long enough. Threads never write
 //! elements that others touch: each thread writes its own rows, ticks or elements, and their places share no memory
-//! with others at that time. A value that a loop needs only within one tick has a place for each thread ([`Shard`]). In
-//! test builds, `disjoint` checks every element.
+//! with others at that time. A value that a loop needs only within one tick has a place for each thread ([`Shard`]).
+//! Where stages are verified, `disjoint` checks every element; work that it does not accept is left to one thread.
 
 use std::ops::Range;
 
+use rml_ir::check::is_verifying;
 use rml_ir::{Position, Positions};
 
 use super::bind::{Bound, Mine};
@@ -49,17 +50,26 @@ pub(super) struct Limits {
     job: f64,
     /// Nanoseconds of work in a window that pay for waking other threads.
     window: f64,
+    /// Whether a faulty division is a panic. Otherwise one thread does all, with the same results.
+    is_strict: bool,
 }
 
 impl Limits {
     /// As measured ([`cost`]).
-    pub(super) const USUAL: Self = Self { rows: 4, tick: 100.0, job: 6_000.0, window: 100_000.0 };
-    /// Whatever can be shared is shared, for tests.
-    pub(super) const NONE: Self = Self { rows: 2, tick: 0.0, job: 0.0, window: 0.0 };
+    pub(super) const USUAL: Self =
+        Self { rows: 4, tick: 100.0, job: 6_000.0, window: 100_000.0, is_strict: false };
+    /// Whatever can be shared is shared, and a faulty division is a panic, for tests.
+    pub(super) const NONE: Self = Self { rows: 2, tick: 0.0, job: 0.0, window: 0.0, is_strict: true };
 
     /// Into how many parts rows are divided.
     fn parts(self, rows: usize, threads: usize) -> usize {
         threads.min(rows / self.rows)
+    }
+
+    /// Whether threads may divide work of which the check says that.
+    fn accepts(self, checked: Result<(), String>) -> bool {
+        assert!(checked.is_ok() || !self.is_strict, "{checked:?}");
+        checked.is_ok()
     }
 }
 
@@ -136,8 +146,8 @@ fn part(n: usize, parts: usize, i: usize) -> Range<usize> {
 }
 
 impl Team {
-    /// Creates the threads for code; none if there is nothing to share, or only one thread. Adds space to the placement
-    /// for the values that each thread has for itself.
+    /// Creates the threads for code; none if there is nothing to share, or only one thread, or if the check finds an
+    /// error. Adds space to the placement for the values that each thread has for itself.
     pub(super) fn new(
         code: &mut Listed,
         placement: &mut Placement,
@@ -155,11 +165,10 @@ impl Team {
         let shards = (0..threads).map(|i| Shard::new(code, placement, (&work, &own), (threads, i))).collect();
         let of_all = own.rooms.map(|(_, size)| threads * size);
         let team = Self { pool: None, shards, work, own: of_all, is_awake: false };
-        if cfg!(debug_assertions) && placement.sizes.iter().all(|size| size.at(3) < CHECKED) {
-            let checked = disjoint::check(code, placement, &team.shards, &team.work);
-            assert!(checked.is_ok(), "{checked:?}");
-        }
-        Some(team)
+        let is_checked = is_verifying() && placement.sizes.iter().all(|size| size.at(3) < CHECKED);
+        let is_right =
+            !is_checked || limits.accepts(disjoint::check(code, placement, &team.shards, &team.work));
+        is_right.then_some(team)
     }
 
     /// Binds the code of all threads to windows of that many ticks.
@@ -184,10 +193,11 @@ impl Team {
         }
     }
 
-    /// Checks that threads do not write what others touch in the segment to which code is bound.
-    pub(super) fn check_segment(&self, code: &Code, bound: &Bound, lens: [usize; 3]) -> Result<(), String> {
+    /// Whether threads do not write what others touch in the segment to which code is bound.
+    pub(super) fn divides_segment(&self, code: &Code, bound: &Bound, lens: [usize; 3]) -> bool {
         let bounds: Vec<&Bound> = self.shards.iter().map(|shard| &shard.bound).collect();
-        disjoint::bound_code(code, (&self.shards, &self.work), (bound, &bounds), lens)
+        let checked = disjoint::bound_code(code, (&self.shards, &self.work), (bound, &bounds), lens);
+        self.work.limits.accepts(checked)
     }
 
     /// How many elements of each type threads have for themselves.
@@ -362,16 +372,9 @@ impl Own {
                 own.add(code, placement, k, (rows, rows.div_ceil(work.limits.parts(rows, threads))));
             }
         }
-        for (i, dtype) in TYPES.into_iter().enumerate() {
-            let (at, size) = &mut own.rooms[i];
-            (*at, *size) = (placement.sizes[i].fixed, size.next_multiple_of(ALIGNED));
-            placement.sizes[i].fixed += threads * *size;
-            // The values of each tick are after that.
-            for (slot, room) in code.slots.iter().zip(&mut placement.rooms) {
-                if slot.dtype == dtype && slot.moves() {
-                    room.fixed += threads * *size;
-                }
-            }
+        for (i, (at, size)) in own.rooms.iter_mut().enumerate() {
+            *size = size.next_multiple_of(ALIGNED);
+            *at = placement.insert(code, i, threads * *size);
         }
         own
     }

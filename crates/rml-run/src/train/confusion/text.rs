@@ -11,9 +11,9 @@ const RATES: [&str; 3] = ["recall", "precision", "F1"];
 
 impl Confusion {
     /// For each class, its recall, its precision, and the harmonic mean of both (F1). A class that is never correct has
-    /// recall 0, a class that is never predicted has precision 0.
-    pub fn rates(&self) -> Vec<[f64; 3]> {
-        let rate = |part: u64, all: u64| part as f64 / all.max(1) as f64;
+    /// no recall, a class that is never predicted has no precision, and a class that is neither has no F1.
+    pub fn rates(&self) -> Vec<[Option<f64>; 3]> {
+        let rate = |part: u64, all: u64| (all > 0).then(|| part as f64 / all as f64);
         let classes = 0..self.counts.len();
         let rates = classes.map(|class| {
             let hits = self.counts[class][class];
@@ -24,10 +24,10 @@ impl Confusion {
         rates.collect()
     }
 
-    /// The mean F1 of all classes.
+    /// The mean F1 of the classes that have one.
     pub fn macro_f1(&self) -> f64 {
-        let sum: f64 = self.rates().iter().map(|[.., f1]| f1).sum();
-        sum / self.counts.len().max(1) as f64
+        let all: Vec<f64> = self.rates().into_iter().filter_map(|[.., f1]| f1).collect();
+        all.iter().sum::<f64>() / all.len().max(1) as f64
     }
 
     /// A table for people: a row for each correct class, a column for each predicted class.
@@ -38,7 +38,7 @@ impl Confusion {
         rows[0].extend(RATES.map(str::to_owned));
         for ((name, counts), rates) in names.into_iter().zip(&self.counts).zip(self.rates()) {
             let counts = counts.iter().map(u64::to_string);
-            let rates = rates.iter().map(|rate| format!("{rate:.4}"));
+            let rates = rates.map(|rate| rate.map_or_else(|| "–".to_owned(), |rate| format!("{rate:.4}")));
             rows.push(std::iter::once(name).chain(counts).chain(rates).collect());
         }
         let (right, all) = self.right();
