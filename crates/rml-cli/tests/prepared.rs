@@ -418,3 +418,47 @@ node train(x: num [batch], y: num [batch], end: bool []) -> (loss: num [], share
     assert!(out.contains("loss 0.0000") && out.contains("share 0.5000"), "{out}");
     folder.rml(train).fails(1, &["--fill"]);
 }
+
+/// A run begins with the states that inference begins with, and says which ones continue from training.
+#[test]
+fn runs_begin_as_inference_does() {
+    let program = "
+node line(x) -> (o)
+  k = param(0.0);
+  o = k * x;
+
+node seen(x: num [batch]) -> (mean: num [], last: num [batch])
+  mean = 0.0 fby 0.5 * mean + 0.5 * sum(x);
+  last = zeros(shape(x)) fby x;
+
+node train(x: num [batch], y: num [batch]) -> (loss: num [])
+  mean, last = seen(x);
+  o, _ = diff_line(x, true, 0.1 * (y - o));
+  loss = sum((o - y) * (o - y)) + 0.0 * mean + 0.0 * sum(last);
+
+node infer(x: num [batch]) -> (mean: num [], last: num [batch])
+  mean, last = seen(x);
+";
+    let folder = Folder::new().file("p.rml", program).file("d.csv", "x,y\n1,2\n2,4\n3,6\n4,8\n");
+    folder
+        .rml("train p.rml --data d.csv --batch 1 --test 0 --epochs 1 --no-shuffle --keep-states --save c")
+        .ok();
+    let folder = folder.file("x.jsonl", "{\"x\": [5]}\n");
+    let run = |flags: &str| {
+        let found =
+            folder.rml(&format!("run p.rml --node infer --batch 1 --params c --inputs x.jsonl {flags}"));
+        let note = found.err.clone();
+        let values = found.json()["values"].clone();
+        (values["mean"][0].as_f64().expect("a number"), values["last"][0].to_string(), note)
+    };
+    let (mean, last, note) = run("");
+    assert!(mean > 1.0 && last == "[0.0]", "{mean} {last}: stacked windows begin anew, the mean continues");
+    assert!(
+        note.contains("begins with the states at the end of training: `seen_0.mean` (`--fresh` resets them)"),
+        "{note}"
+    );
+    let stream = folder.rml_with("infer p.rml --params c --batch 1 --stream", "{\"x\": [5]}\n").ok();
+    assert!(stream.contains(&format!("{mean}")), "{stream} has {mean}");
+    let (mean, last, note) = run("--fresh");
+    assert_eq!((mean, last.as_str(), note.as_str()), (0.0, "[0.0]", ""));
+}

@@ -40,6 +40,9 @@ pub(crate) struct Execution {
     pub(crate) over: Over,
     #[command(flatten)]
     pub(crate) cutting: Cutting,
+    /// Restore only parameters from the checkpoint; all other states start from their initial values
+    #[arg(long, requires = "params")]
+    pub(crate) fresh: bool,
     /// The trace is the beginning of an endless one: `fby back` gets no initial value at its end
     #[arg(long)]
     pub(crate) open: bool,
@@ -147,7 +150,7 @@ pub(crate) struct View {
 impl View {
     /// Whether flags about a program are given, for `refuse_unused`.
     pub(crate) fn given(&self) -> Vec<(&'static str, bool)> {
-        let Execution { over, cutting, open, probe } = &self.execution;
+        let Execution { over, cutting, fresh, open, probe } = &self.execution;
         let Over { program, node, inputs, params, cycles, seed, allow_nan, table } = over;
         let own = [
             ("set", !program.set.is_empty()),
@@ -159,6 +162,7 @@ impl View {
             ("cycles", cycles.is_some()),
             ("seed", *seed != 0),
             ("allow-nan", *allow_nan),
+            ("fresh", *fresh),
             ("open", *open),
             ("probe", !probe.is_empty()),
             ("vars", self.vars.is_some()),

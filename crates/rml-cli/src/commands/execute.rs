@@ -8,6 +8,7 @@ use rml::{
 use super::profile::Measuring;
 use crate::args::{self, Execution, Format, Over, Vars};
 use crate::output::{Output, Stop};
+use crate::progress::continued;
 
 /// Runs, and prints the trace; also prints the values computed before an error.
 pub(crate) fn run(args: &args::Run, output: &mut Output) -> Result<(), Stop> {
@@ -65,6 +66,12 @@ pub(super) fn prepare(
     }
     let (inputs, cut) =
         measuring.time(Phase::Data, || inputs(&args.over, cut, &source, checkpoint.as_ref(), output))?;
+    let beginning = |checkpoint: Checkpoint| {
+        let (checkpoint, others) = checkpoint.beginning((&source, &options), &program, args.fresh)?;
+        output.note(&continued(&others));
+        Ok::<_, Stop>(checkpoint)
+    };
+    let checkpoint = checkpoint.map(beginning).transpose()?;
     let end = if args.open { End::Open } else { End::Closed };
     let (cycles, allow_nan, params) =
         (args.over.cycles, args.over.allow_nan, checkpoint.map(Parameters::from));
