@@ -9,7 +9,6 @@ use rml_ir::{Data, Shape};
 
 use crate::malformed::{Malformed, Unusable};
 use crate::parts::Named;
-use crate::presence::Presence;
 
 /// The elements of a column, in a type of the file.
 ///
@@ -192,7 +191,7 @@ pub struct Columns {
     /// The names of the values of inputs that are cases of an enumeration, in the order of their numbers.
     pub(crate) cases: BTreeMap<String, Vec<String>>,
     /// The inputs that say whether another input has a value, and these inputs.
-    pub(crate) presence: Presence,
+    pub(crate) presence: BTreeMap<String, String>,
     /// For each column in which joined files differ, the difference.
     pub(crate) differing: Box<IndexMap<String, String>>,
     /// Properties of the file's format that are neither usual nor given by the user: sentences without a full stop.
