@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
-use rml::{DType, GradOptions, InputInfo, Type, Value};
+use rml::{DType, GradOptions, InputInfo, Recipe, Type, Value};
 
 use crate::columns::{Table, stacked};
 use crate::options::Computing;
@@ -30,7 +30,8 @@ pub(crate) fn grad<'py>(
     computing: Computing,
 ) -> PyResult<Found<'py>> {
     let precision = program.program.precision();
-    let (inputs, runner) = (inputs.columns(py)?, computing.runner()?);
+    let runner = computing.runner()?;
+    let inputs = inputs.inputs(py, &Recipe::default(), &program.source, program.options.node.as_deref())?;
     let params = params.map(|p| parameters(p, precision, |_| DType::Num)).transpose()?;
     let (source, compile) = (program.source.clone(), program.options.clone());
     let found = interruptible(py, move |_| {

@@ -11,7 +11,6 @@ use crate::files::Files;
 use crate::header::Header;
 use crate::malformed::{Malformed, Unusable};
 use crate::parts::Named;
-use crate::presence::Presence;
 
 /// The elements of a column, in a type of the file.
 ///
@@ -194,7 +193,7 @@ pub struct Columns {
     /// The names of the values of inputs that are cases of an enumeration, in the order of their numbers.
     pub(crate) cases: BTreeMap<String, Vec<String>>,
     /// The inputs that say whether another input has a value, and these inputs.
-    pub(crate) presence: Presence,
+    pub(crate) presence: BTreeMap<String, String>,
     /// For each column in which joined files differ, the difference.
     pub(crate) differing: Box<IndexMap<String, String>>,
     /// The columns that count the seconds of dates.

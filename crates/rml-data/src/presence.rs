@@ -1,16 +1,11 @@
 //! Inputs that say whether another input has a value: `present(y)` in place of columns.
 
-use std::collections::BTreeMap;
-
 use rml_base::codes::run as codes;
 use rml_base::{Diagnostic, visible_name};
 use rml_ir::{DType, Data, InputInfo, Shape};
 
 use crate::columns::{ABSENT, Column, Columns, Elements};
 use crate::selection::Selection;
-
-/// The input whose presence each of these inputs is.
-pub(crate) type Presence = BTreeMap<String, String>;
 
 /// The number of the input whose presence an input is, if it is one.
 pub(crate) fn present(info: &InputInfo, inputs: &[InputInfo], columns: &Columns) -> Option<usize> {

@@ -13,7 +13,6 @@ use crate::formats::Format;
 use crate::labels::Texts;
 use crate::malformed::Malformed;
 use crate::mapping::ColumnMapping;
-use crate::presence::Presence;
 
 /// The columns to read, and how. Columns that it leaves out take no memory, and are
 /// [unusable](crate::Columns::unusable).
@@ -95,7 +94,7 @@ impl Selection {
     }
 
     /// The inputs that say whether another input has a value, and these inputs.
-    pub(crate) fn presence(&self) -> Presence {
+    pub(crate) fn presence(&self) -> BTreeMap<String, String> {
         self.mapping.presence().map(|(input, of)| (input.to_owned(), of.to_owned())).collect()
     }
 

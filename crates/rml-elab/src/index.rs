@@ -34,7 +34,7 @@ pub struct Index {
     pub constants: Vec<(String, usize)>,
     /// The place of the last import of the main text.
     pub last_import: Option<Span>,
-    /// The lists of columns in the main text: the input, and the place of the list.
+    /// The lists of columns in the program's own texts: the input, and the place of the list.
     pub columns: Vec<(String, Span)>,
 }
 
@@ -200,10 +200,7 @@ pub(crate) fn index(
             found: Vec::new(),
         };
         walk.imports(file);
-        if file.id == loaded.main {
-            let list = |of: &ast::ColumnList<'_>| (names.resolve(&of.input.name).to_owned(), of.span);
-            index.columns = file.ast.columns().map(list).collect();
-        }
+        index.columns.extend(file.columns(names));
         for ast::Definition { node, form } in file.ast.definitions() {
             if form.is_constant() { walk.constant(node) } else { walk.node(node) }
         }

@@ -35,6 +35,13 @@ pub(crate) struct LoadedFile<'a> {
     pub(crate) incomplete: bool,
 }
 
+impl LoadedFile<'_> {
+    /// The lists of columns: the input, and the place of the list.
+    pub(crate) fn columns(&self, names: &lasso::Rodeo) -> impl Iterator<Item = (String, Span)> {
+        self.ast.columns().map(|of| (names.resolve(&of.input.name).to_owned(), of.span))
+    }
+}
+
 struct Load<'a, 'b> {
     bump: &'a Bump,
     names: &'b mut lasso::Rodeo,

@@ -155,11 +155,11 @@ fn variable(server: &Server, place: &Place, definition: Span) -> Option<String> 
     Some(text)
 }
 
-/// The lists of columns in the main text that feed an input, or fields of it.
+/// The lists of columns in the text of an input that feed it, or fields of it.
 fn columns<'s>(survey: &'s Survey, input: &str, definition: Span) -> Vec<&'s str> {
     let is_fed =
         |fed: &str| fed.strip_prefix(input).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'));
-    let lists = survey.index.columns.iter().filter(|(fed, _)| definition.file == survey.main && is_fed(fed));
+    let lists = survey.index.columns.iter().filter(|(fed, span)| span.file == definition.file && is_fed(fed));
     lists.map(|(_, span)| survey.sources.snippet(*span)).collect()
 }
 

@@ -75,7 +75,7 @@ fn columns_are_names_ranges_and_properties_of_dates() {
     for (wrong, words) in [
         ("columns x = ;", "the name of a column"),
         ("columns x = a b;", "stands in quotes"),
-        ("columns x = node;", "stands in quotes"),
+        ("columns x = when;", "stands in quotes"),
         ("columns x = a..;", "the name of a column"),
         ("columns x = hour(a;", "after the column of dates"),
         ("columns x = a\nnode f() -> (o) o = 1;", "this list of columns does not end with `;`"),

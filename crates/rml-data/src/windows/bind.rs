@@ -172,8 +172,8 @@ pub fn missing(inputs: &[InputInfo], columns: &Columns) -> Vec<String> {
 }
 
 /// The role of an input without a column, usable or not: it is true in the last cycle of each window, in the last cycle
-/// of an epoch, in the first cycle of each series, or where another input has a value. A column `end` does not count if rows of a table become windows
-/// by a fixed number of rows, or by this column itself.
+/// of an epoch, in the first cycle of each series, or where another input has a value. A column `end` does not count if
+/// rows of a table become windows by a fixed number of rows, or by this column itself.
 pub(super) fn driven(
     info: &InputInfo,
     inputs: &[InputInfo],
