@@ -1,4 +1,4 @@
-//! The slips of a first training on a table of one's own: each is a note, a warning or an error that names its remedy.
+//! The slips of a first training on a table of your own: each is a note, a warning or an error that names its remedy.
 
 mod support;
 

@@ -64,10 +64,25 @@ impl Dataset for Arranged<'_> {
 }
 
 /// The name by which rows are grouped by file, if no column has it.
-pub(crate) const FILE: &str = "file";
+const FILE: &str = "file";
+
+impl Windowing {
+    /// The same settings for this data, completed by those of a training. If the data lacks the column of the
+    /// training's groups, each file is a group, and the name of the column is returned.
+    pub fn as_trained(self, trained: Self, data: &dyn Dataset) -> (Self, Option<String>) {
+        let is_given = self.group.is_some();
+        let mut cut = self.or(trained);
+        let lacks = |name: &mut String| !is_given && !has_groups(data.table(), name);
+        let lacking = cut.group.take_if(lacks);
+        if lacking.is_some() {
+            cut.group = Some(FILE.to_owned());
+        }
+        (cut, lacking)
+    }
+}
 
 /// Whether a table has groups of this name.
-pub(crate) fn has_groups(table: &Columns, name: &str) -> bool {
+fn has_groups(table: &Columns, name: &str) -> bool {
     table.mentions(name) || name == FILE
 }
 

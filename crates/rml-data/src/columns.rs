@@ -8,7 +8,6 @@ use rml_base::{Diagnostic, visible_name};
 use rml_ir::{Data, Shape};
 
 use crate::files::Files;
-use crate::header::Header;
 use crate::malformed::{Malformed, Unusable};
 use crate::parts::Named;
 
@@ -166,6 +165,10 @@ pub(crate) fn place(present: Option<&[usize]>, row: usize) -> Option<usize> {
         Some(rows) => rows.binary_search(&row).ok(),
     }
 }
+
+/// The names of a file's columns, in its order, and whether each has numbers as far as that is known.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Header(pub(crate) Vec<(String, bool)>);
 
 /// A table of columns.
 ///

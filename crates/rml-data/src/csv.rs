@@ -14,11 +14,10 @@ use rml_ir::Shape;
 
 use crate::advice;
 use crate::builder::{Builder, MIXED, ONE_WAY, Reading, Scalar, number};
-use crate::columns::Columns;
+use crate::columns::{Columns, Header};
 use crate::dates::{self, Aspect, Date};
 use crate::dialect::{Known, find, sample_of};
 use crate::filling::Filling;
-use crate::header::Header;
 use crate::malformed::{self, Malformed, Wrong};
 use crate::mapping::{ColumnMapping, Field, Resolved};
 use crate::parts::{Named, counts};

@@ -11,9 +11,7 @@ use rml_base::codes::run as codes;
 use rml_base::{Diagnostic, Error, visible_name};
 use serde::{Deserialize, Serialize};
 
-use crate::arranged::{FILE, has_groups};
 use crate::dates;
-use crate::on_disk::Dataset;
 
 /// How the rows of a long table become windows. With an empty cut, each row is a window.
 ///
@@ -158,19 +156,6 @@ impl Windowing {
             end: self.end.or(other.end),
             rest: self.rest.or(other.rest),
         }
-    }
-
-    /// The same settings for this data, completed by those of a training. If the data lacks the column of the
-    /// training's groups, each file is a group, and the name of the column is returned.
-    pub fn as_trained(self, trained: Self, data: &dyn Dataset) -> (Self, Option<String>) {
-        let is_given = self.group.is_some();
-        let mut cut = self.or(trained);
-        let lacks = |name: &mut String| !is_given && !has_groups(data.table(), name);
-        let lacking = cut.group.take_if(lacks);
-        if lacking.is_some() {
-            cut.group = Some(FILE.to_owned());
-        }
-        (cut, lacking)
     }
 
     /// The columns that it uses, each once.

@@ -2,12 +2,8 @@
 
 use rml_ir::InputInfo;
 
-use crate::columns::{Columns, Elements, LENGTHS};
+use crate::columns::{Columns, Elements, Header, LENGTHS};
 use crate::parts::Part;
-
-/// The names of a file's columns, in its order, and whether each has numbers as far as that is known.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Header(Vec<(String, bool)>);
 
 impl Header {
     /// A header with these names, of columns with numbers or without.

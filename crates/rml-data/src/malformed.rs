@@ -64,9 +64,9 @@ pub(crate) fn text(bytes: &[u8]) -> Result<&str, Malformed> {
             0xa0.. => format!("the byte there, {byte:#x}, is `{}` in Windows-1252", char::from(byte)),
             _ => format!("the byte there is {byte:#x}"),
         };
-        why.in_line(line, column).note(note).help(
-            "save it as UTF-8: in Excel, `CSV UTF-8`; in a shell, `iconv -f WINDOWS-1252 -t UTF-8 OLD > NEW`",
-        )
+        why.in_line(line, column)
+            .note(note)
+            .help("save it as UTF-8: in Excel, `CSV UTF-8`; in a shell, `iconv -f cp1252 -t UTF-8 OLD > NEW`")
     })
 }
 

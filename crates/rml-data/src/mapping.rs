@@ -7,10 +7,9 @@ use rml_base::{Diagnostic, Error, suggest, visible_name};
 use serde::{Deserialize, Serialize};
 
 use crate::advice;
-use crate::columns::{Column, Columns};
+use crate::columns::{Column, Columns, Header};
 use crate::dated::dated;
 use crate::dates::Aspect;
-use crate::header::Header;
 use crate::labels;
 use crate::malformed::Malformed;
 use crate::parts::{Named, PRESENT, Part, counts, parts};

@@ -178,7 +178,7 @@ fn has_sampled_input(flat: &Flat) -> bool {
 }
 
 impl Family {
-    /// The finding that the update of a parameter may wait for later cycles, with so many stacked windows.
+    /// The finding that the update of a parameter may wait for later cycles, for that many stacked windows.
     pub(crate) fn late(&self, size: usize) -> Option<&Diagnostic> {
         self.checked.get(&size).and_then(|checked| checked.late.as_ref())
     }

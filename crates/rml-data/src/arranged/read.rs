@@ -58,7 +58,7 @@ impl Rows {
         }
         let count = count.map_or_else(|| table.most_rows(), |(rows, _)| rows);
         if count == 0 && table.columns.is_empty() && !table.unusable.is_empty() {
-            // What is wrong with the columns is said of the inputs that need them.
+            // The inputs that need these columns are refused with the reasons.
             return Ok(Self {
                 count,
                 order: None,
