@@ -223,7 +223,7 @@ fn processes_end_with_one_that_is_killed() {
         let (epoch, _) = epochs(&folder);
         folder.rml(&format!("{TRAIN} --shards 6 --epochs {epoch} --save same")).ok();
         assert!(bytes(&folder, "l") == bytes(&folder, "same"));
-        std::fs::remove_file(folder.path("l")).expect("it is there");
+        std::fs::remove_file(folder.path("l")).expect("it exists");
     }
 }
 

@@ -24,7 +24,7 @@ mod tcp;
 mod threads;
 mod tree;
 
-pub use tcp::{Meeting, Place, Tcp};
+pub use tcp::{MeetingPoint, Rendezvous, Tcp};
 pub use threads::Threads;
 pub use tree::{Tree, TreeNode};
 

@@ -16,12 +16,12 @@ mod store;
 
 use frame::{Incoming, Outgoing};
 
-pub use meeting::{Meeting, Place};
+pub use meeting::{MeetingPoint, Rendezvous};
 
 /// A rank that is a process, connected with all others.
 ///
 /// An exchange reads and writes all connections as they become ready, so no message is too long for it, and a rank that
-/// ends is noticed at once. One that does not answer is given up after the time of [`Meeting::patience`].
+/// ends is noticed at once. One that does not answer is given up after the time of [`Rendezvous::patience`].
 #[derive(Debug)]
 pub struct Tcp {
     rank: usize,
@@ -47,7 +47,7 @@ impl Tcp {
     ///
     /// # Errors
     /// Ranks that do not come, or that are of another version or group (`no-peers`, `ranks-differ`).
-    pub fn join(meeting: &Meeting) -> Result<Self, Diagnostic> {
+    pub fn join(meeting: &Rendezvous) -> Result<Self, Diagnostic> {
         let met = meeting::meet(meeting)?;
         let broken = |e: io::Error| meeting::failed(meeting, &e.to_string());
         let (poll, events) = (Poll::new().map_err(broken)?, Events::with_capacity(64));

@@ -16,7 +16,7 @@ use std::time::Duration;
 
 use rml_base::Diagnostic;
 use rml_base::codes::run::{NO_LAUNCHER, SEVERAL_PROCESSES};
-use rml_collective::{Meeting, Place, Tcp};
+use rml_collective::{MeetingPoint, Rendezvous, Tcp};
 use rml_run::Ranks;
 
 /// One of several processes that were started together.
@@ -95,7 +95,7 @@ impl Launch {
         variable: impl Fn(&str) -> Option<String>,
         host: String,
         patience: Duration,
-    ) -> Result<Meeting, Diagnostic> {
+    ) -> Result<Rendezvous, Diagnostic> {
         let named = || Some((variable("MASTER_ADDR")?, variable("MASTER_PORT")?));
         let slurm = || {
             let job = variable("SLURM_JOB_ID")?;
@@ -120,12 +120,12 @@ impl Launch {
         let has_store = variable("TORCHELASTIC_USE_AGENT_STORE").is_some_and(|value| value == "True");
         let place = if has_store {
             let key = format!("rml/{}/rank0", Self::restarts(&variable));
-            Place::Store { host: address, port: number, key }
+            MeetingPoint::Store { host: address, port: number, key }
         } else {
-            Place::Address { host: address, port: number }
+            MeetingPoint::Address { host: address, port: number }
         };
         let version = env!("CARGO_PKG_VERSION").to_owned();
-        Ok(Meeting { rank: self.rank, size: self.processes, host, version, place, patience })
+        Ok(Rendezvous { rank: self.rank, size: self.processes, host, version, place, patience })
     }
 
     /// The error for a training in several processes: all of them would do the same work, and write the same files.
@@ -195,7 +195,7 @@ mod tests {
         assert_eq!(of(&[("RANK", "8"), ("WORLD_SIZE", "8")]), None);
     }
 
-    fn meeting(set: &[(&str, &str)]) -> Result<Place, String> {
+    fn meeting(set: &[(&str, &str)]) -> Result<MeetingPoint, String> {
         let variable = |name: &str| set.iter().find(|(own, _)| *own == name).map(|(_, v)| (*v).to_owned());
         let launch = Launch { rank: 1, processes: 2, here: 1, variable: "WORLD_SIZE" };
         let meeting = launch.meeting(variable, "here".to_owned(), Duration::from_secs(1));
@@ -204,12 +204,12 @@ mod tests {
 
     #[test]
     fn processes_meet_where_the_launcher_says() {
-        let address = |host: &str, port| Ok(Place::Address { host: host.to_owned(), port });
+        let address = |host: &str, port| Ok(MeetingPoint::Address { host: host.to_owned(), port });
         let own = [("MASTER_ADDR", "node1"), ("MASTER_PORT", "29500")];
         assert_eq!(meeting(&own), address("node1", 29500));
         let agent = [("TORCHELASTIC_USE_AGENT_STORE", "True"), ("TORCHELASTIC_RESTART_COUNT", "2")];
         let (host, key) = ("node1".to_owned(), "rml/2/rank0".to_owned());
-        assert_eq!(meeting(&[&own[..], &agent].concat()), Ok(Place::Store { host, port: 29500, key }));
+        assert_eq!(meeting(&[&own[..], &agent].concat()), Ok(MeetingPoint::Store { host, port: 29500, key }));
         let slurm = [("SLURM_JOB_ID", "1234567"), ("SLURM_STEP_NODELIST", "n[07-12,15],login")];
         assert_eq!(meeting(&slurm), address("n07", 19567));
         assert_eq!(meeting(&[&own[..], &slurm].concat()), address("node1", 29500));

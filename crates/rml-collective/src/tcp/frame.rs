@@ -1,4 +1,4 @@
-//! Messages on a connection: a byte that says of which kind it is, the number of bytes, and the bytes.
+//! Messages on a connection: a byte for the kind, the number of bytes, and the bytes.
 
 use std::io::{self, ErrorKind, IoSlice, Read, Write};
 

@@ -8,7 +8,7 @@ const MAGIC: &[u8; 8] = b"rmlrank1";
 /// No text of a greeting is longer.
 const LONGEST: usize = 4096;
 
-/// What a rank says of itself.
+/// The greeting of a rank.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct Hello {
     pub(super) rank: usize,

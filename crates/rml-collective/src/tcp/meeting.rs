@@ -24,7 +24,7 @@ type Met = Vec<Option<(TcpStream, String)>>;
 
 /// Where and how a rank meets the others.
 #[derive(Clone, Debug)]
-pub struct Meeting {
+pub struct Rendezvous {
     /// The number of this rank, from 0.
     pub rank: usize,
     /// How many ranks there are.
@@ -34,14 +34,14 @@ pub struct Meeting {
     /// The version of the program; all ranks have to have the same one.
     pub version: String,
     /// Where rank 0 is found.
-    pub place: Place,
+    pub place: MeetingPoint,
     /// How long to wait for the others, here and in each exchange.
     pub patience: Duration,
 }
 
 /// Where rank 0 is found.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Place {
+pub enum MeetingPoint {
     /// It listens at this address.
     Address {
         /// A name or an IP address.
@@ -60,7 +60,7 @@ pub enum Place {
     },
 }
 
-impl Place {
+impl MeetingPoint {
     fn host(&self) -> (&str, u16) {
         match self {
             Self::Address { host, port } | Self::Store { host, port, .. } => (host, *port),
@@ -72,7 +72,7 @@ impl Place {
 ///
 /// # Errors
 /// Ranks that do not come in time (`no-peers`), or that do not belong together (`ranks-differ`).
-pub(super) fn meet(meeting: &Meeting) -> Result<Met, Diagnostic> {
+pub(super) fn meet(meeting: &Rendezvous) -> Result<Met, Diagnostic> {
     let begun = Begun { meeting, deadline: Instant::now() + meeting.patience };
     match (meeting.size, meeting.rank) {
         (1, _) => Ok(vec![None]),
@@ -82,15 +82,15 @@ pub(super) fn meet(meeting: &Meeting) -> Result<Met, Diagnostic> {
 }
 
 /// The error that ranks cannot meet.
-pub(super) fn failed(meeting: &Meeting, why: &str) -> Diagnostic {
-    let Meeting { rank, size, place, .. } = meeting;
+pub(super) fn failed(meeting: &Rendezvous, why: &str) -> Diagnostic {
+    let Rendezvous { rank, size, place, .. } = meeting;
     let (host, port) = place.host();
     Diagnostic::error(codes::NO_PEERS, format!("rank {rank} of {size} does not find the other ranks"))
         .note(format!("they meet at {host}:{port}, as the launcher says: {why}"))
 }
 
 struct Begun<'m> {
-    meeting: &'m Meeting,
+    meeting: &'m Rendezvous,
     deadline: Instant,
 }
 
@@ -153,7 +153,7 @@ impl Begun<'_> {
     fn open(&self) -> Result<TcpListener, Diagnostic> {
         let (host, port) = self.meeting.place.host();
         match &self.meeting.place {
-            Place::Address { .. } => listen(host, port).map_err(|e| {
+            MeetingPoint::Address { .. } => listen(host, port).map_err(|e| {
                 let d = failed(self.meeting, &format!("rank 0 cannot listen there: {e}"));
                 match e.kind() {
                     io::ErrorKind::AddrInUse => d.help(
@@ -162,7 +162,7 @@ impl Begun<'_> {
                     _ => d.help("`MASTER_ADDR` has to be an address of the machine on which rank 0 runs"),
                 }
             }),
-            Place::Store { key, .. } => {
+            MeetingPoint::Store { key, .. } => {
                 let broken = |e: io::Error| self.without_store(&e);
                 let listener = listen(host, 0).map_err(broken)?;
                 let stream = self.connect(&self.resolved()?).map_err(broken)?;
@@ -183,8 +183,8 @@ impl Begun<'_> {
                 .help("look at the output of rank 0, and whether its machine can be reached on this port")
         };
         match &self.meeting.place {
-            Place::Address { .. } => self.connect(&addresses).map_err(late),
-            Place::Store { key, .. } => {
+            MeetingPoint::Address { .. } => self.connect(&addresses).map_err(late),
+            MeetingPoint::Store { key, .. } => {
                 let broken = |e: io::Error| self.without_store(&e);
                 let stream = self.connect(&addresses).map_err(broken)?;
                 self.wait_for(&stream).map_err(broken)?;
@@ -249,7 +249,7 @@ impl Begun<'_> {
     }
 
     fn hello(&self, listener: &TcpListener) -> Hello {
-        let Meeting { rank, size, host, version, .. } = self.meeting;
+        let Rendezvous { rank, size, host, version, .. } = self.meeting;
         let port = listener.local_addr().map_or(0, |address| address.port());
         let address = SocketAddr::new(IpAddr::V4(Ipv4Addr::UNSPECIFIED), port);
         let (host, version, process) = (host.clone(), version.clone(), std::process::id());
@@ -258,7 +258,7 @@ impl Begun<'_> {
 
     /// Checks that a rank belongs to this group.
     fn check(&self, hello: &Hello) -> Result<(), Diagnostic> {
-        let Meeting { size, version, .. } = self.meeting;
+        let Rendezvous { size, version, .. } = self.meeting;
         let other = if hello.version != *version {
             format!("is rml {}, and rank 0 is {version}", hello.version)
         } else if hello.size != *size || hello.rank >= *size {

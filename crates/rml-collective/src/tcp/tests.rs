@@ -10,10 +10,10 @@ fn port() -> u16 {
     listener.local_addr().unwrap().port()
 }
 
-fn meeting(rank: usize, size: usize, port: u16) -> Meeting {
-    let place = Place::Address { host: "127.0.0.1".to_owned(), port };
+fn meeting(rank: usize, size: usize, port: u16) -> Rendezvous {
+    let place = MeetingPoint::Address { host: "127.0.0.1".to_owned(), port };
     let (host, version) = ("here".to_owned(), "1".to_owned());
-    Meeting { rank, size, host, version, place, patience: Duration::from_secs(60) }
+    Rendezvous { rank, size, host, version, place, patience: Duration::from_secs(60) }
 }
 
 /// Runs a function in each rank of a group.
@@ -90,7 +90,7 @@ fn a_rank_that_does_not_answer_is_given_up() {
     assert!(found[0].contains("nothing came from there for 0.02 s"), "{}", found[0]);
 }
 
-fn refused(meeting: &Meeting) -> String {
+fn refused(meeting: &Rendezvous) -> String {
     let error = Tcp::join(meeting).map(|_| ()).unwrap_err();
     let code = error.code.to_string();
     format!("{code}: {error}")
@@ -99,10 +99,10 @@ fn refused(meeting: &Meeting) -> String {
 #[test]
 fn a_missing_rank_is_named() {
     let patience = Duration::from_millis(50);
-    let found = refused(&Meeting { patience, ..meeting(0, 3, port()) });
+    let found = refused(&Rendezvous { patience, ..meeting(0, 3, port()) });
     assert!(found.starts_with("no-peers") && found.contains("rank 0 of 3"), "{found}");
     assert!(found.contains("after 0.05 s 1 of them are there") && found.contains("ranks 1, 2"), "{found}");
-    let found = refused(&Meeting { patience, ..meeting(2, 3, port()) });
+    let found = refused(&Rendezvous { patience, ..meeting(2, 3, port()) });
     assert!(found.contains("nothing answers there") && found.contains("127.0.0.1:"), "{found}");
 }
 
@@ -116,12 +116,12 @@ fn a_port_that_is_taken_is_named() {
 #[test]
 fn ranks_that_do_not_belong_together_are_refused() {
     for (other, why) in [
-        (Meeting { version: "2".to_owned(), ..meeting(1, 2, 0) }, "is rml 2, and rank 0 is 1"),
+        (Rendezvous { version: "2".to_owned(), ..meeting(1, 2, 0) }, "is rml 2, and rank 0 is 1"),
         (meeting(1, 3, 0), "counts 3 ranks, and rank 0 counts 2"),
     ] {
         let port = port();
-        let place = Place::Address { host: "127.0.0.1".to_owned(), port };
-        let comes = thread::spawn(move || refused(&Meeting { place, ..other }));
+        let place = MeetingPoint::Address { host: "127.0.0.1".to_owned(), port };
+        let comes = thread::spawn(move || refused(&Rendezvous { place, ..other }));
         let found = refused(&meeting(0, 2, port));
         assert!(found.starts_with("ranks-differ") && found.contains(why), "{found}");
         let found = comes.join().unwrap();
@@ -150,11 +150,11 @@ fn ranks_meet_by_a_store() {
     let store = TcpListener::bind(("127.0.0.1", 0)).unwrap();
     let port = store.local_addr().unwrap().port();
     let server = thread::spawn(move || serve(&store));
-    let place = Place::Store { host: "localhost".to_owned(), port, key: "rml/0".to_owned() };
+    let place = MeetingPoint::Store { host: "localhost".to_owned(), port, key: "rml/0".to_owned() };
     let join = |rank| {
         let place = place.clone();
         thread::spawn(move || {
-            let mut group = Tcp::join(&Meeting { place, ..meeting(rank, 2, 0) }).unwrap();
+            let mut group = Tcp::join(&Rendezvous { place, ..meeting(rank, 2, 0) }).unwrap();
             all_gather(&mut group, &[rank as u8]).unwrap()
         })
     };

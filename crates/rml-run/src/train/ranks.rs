@@ -89,8 +89,8 @@ impl Ranks {
         shards * rank / self.size..shards * (rank + 1) / self.size
     }
 
-    /// Sends to each rank what it is to have of a step, and returns what they sent, by rank. All ranks stop after a step
-    /// in which one of them is `asked` to.
+    /// Sends each rank its message of a step, and returns their messages to this one, by rank. All ranks stop after a
+    /// step in which one of them is `asked` to.
     pub(super) fn step(&self, to: Vec<Vec<u8>>, asked: bool) -> Result<Vec<Vec<u8>>, Diagnostic> {
         let mut joined = self.joined.lock().unwrap_or_else(PoisonError::into_inner);
         joined.steps += 1;

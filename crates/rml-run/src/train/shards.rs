@@ -3,8 +3,8 @@
 //!
 //! The program runs in two parts ([`rml_ir::pass::cut`]). In a step, each shard runs its windows through the program
 //! of gradients, from states of its own; then the sum of their gradients goes through the program of updates. What a
-//! shard gives is a [`Part`], and their sum is one, too. Ranks that compute different shards exchange parts, so that all
-//! of them update the parameters by the same sum.
+//! shard gives is a [`Part`], and the sum of parts is a part, too. Ranks that compute different shards exchange parts.
+//! So all of them update the parameters by the same sum.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -37,8 +37,8 @@ use part::{Given, Part};
 /// How far apart the first ticks of two shards are (DRAW-5).
 const TICKS: i64 = 1 << 40;
 
-/// Up to how many elements all ranks add all gradients, times the number of ranks: then the time of a message counts, and
-/// not its length.
+/// With at most this many elements in the gradients times ranks, all ranks add all gradients: the number of messages
+/// then takes more time than their length.
 const FEW: usize = 1 << 13;
 
 /// A node that is trained with shards.
@@ -195,8 +195,8 @@ impl<'f> Shards<'f> {
         averages.add_norms(&norms, self.sharded.update.gradients()).map_err(|d| self.update.fail(d))
     }
 
-    /// The sum of the parts of all ranks. Each rank adds some elements of all gradients, and then all get all sums; so as
-    /// many bytes are sent as by a ring. If they are few, all ranks add all elements, which takes one message less.
+    /// The sum of the parts of all ranks. Each rank adds a piece of all gradients, and then sends its sums to all; so
+    /// the number of bytes is that of a ring. Few elements are added by all ranks, which takes one message less.
     fn exchange(&self, ranks: &Ranks, own: Tree<Part>) -> Result<Option<Option<Part>>, Diagnostic> {
         let (size, shards) = (ranks.size(), self.shards);
         let elements: usize = self.sharded.exchanged.iter().map(|exchanged| exchanged.ty.shape.len()).sum();

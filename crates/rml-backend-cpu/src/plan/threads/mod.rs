@@ -66,7 +66,7 @@ impl Limits {
         threads.min(rows / self.rows)
     }
 
-    /// Whether threads may divide work of which the check says that.
+    /// Whether threads may divide work with this result of the check.
     fn accepts(self, checked: Result<(), String>) -> bool {
         assert!(checked.is_ok() || !self.is_strict, "{checked:?}");
         checked.is_ok()
