@@ -452,7 +452,10 @@ node infer(x: num [batch]) -> (mean: num [], last: num [batch])
         (values["mean"][0].as_f64().expect("a number"), values["last"][0].to_string(), note)
     };
     let (mean, last, note) = run("");
-    assert!(mean > 1.0 && last == "[0.0]", "{mean} {last}: states of stacked windows restart, the mean continues");
+    assert!(
+        mean > 1.0 && last == "[0.0]",
+        "{mean} {last}: states of stacked windows restart, the mean continues"
+    );
     assert!(
         note.contains("begins with the states at the end of training: `seen_0.mean` (`--fresh` resets them)"),
         "{note}"

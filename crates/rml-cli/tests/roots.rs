@@ -174,6 +174,46 @@ fn a_training_begins_with_parameters() {
     folder.rml(both).fails(2, &["--init"]);
 }
 
+/// A body that was trained, and a head that is new: lacking in the file, or of another shape there.
+#[test]
+fn a_training_begins_with_a_part() {
+    let network = |head: &str| {
+        format!(
+            "import std.layers; import std.losses;
+node body(x: num [batch, 2]) -> (h: num [batch, 3])
+  h = tanh(dense(3, x));
+node net(x: num [batch, 2]) -> (logits: num [batch, 2])
+  logits = {head};
+node train(x: num [batch, 2], y: int [batch]) -> (loss: num [])
+  logits, _ = diff_net(x, true, d);
+  loss, d = diff_cross_entropy(logits, y, true, -0.3);
+"
+        )
+    };
+    let new = network("dense(2, tanh(dense(4, body(x) by frozen)))");
+    let new = new.replace("net(", "peak(").replace("diff_net", "diff_peak");
+    let folder = Folder::new()
+        .file("old.rml", network("dense(2, body(x))"))
+        .file("new.rml", format!("import std.optimisers (frozen);\n{new}"))
+        .file("d.json", DATA);
+    let train = |program: &str, flags: &str| {
+        folder.rml(&format!("train {program} --data d.json --batch 2 --test 0 --epochs 2 {flags}"))
+    };
+    train("old.rml", "--save old").ok();
+    let run = train("new.rml", "--init old:net_0.body_0=peak_0.body_0 --save new");
+    let note = "new parameters have their initial values: `peak_0.dense_0.kernel` and 3 more";
+    assert!(run.err.contains(note), "{}", run.err);
+    let values = |file: &str, key: &str| {
+        let run = folder.rml(&format!("params list {file}"));
+        run.ok().lines().find_map(|line| line.strip_prefix(key).map(|rest| rest.trim().to_owned()))
+    };
+    let body = values("new", "peak_0.body_0.dense_0.kernel");
+    assert!(body.is_some() && body == values("old", "net_0.body_0.dense_0.kernel"), "{body:?}");
+    // Without saying which part, all parameters are needed.
+    train("new.rml", "--init old").fails(1, &["checkpoint-mismatch", "--init FILE:THERE=HERE"]);
+    train("new.rml", "--init old:net_0.body_0=peak_0").fails(1, &["checkpoint-mismatch"]);
+}
+
 #[test]
 fn a_wrapper_does_not_rename_a_parameter() {
     let text = "node kept(x) -> (o)  o = stop_gradient(x);

@@ -56,16 +56,52 @@ pub fn all_gather(group: &mut dyn Group, own: &[u8]) -> Result<Vec<Vec<u8>>, Dia
     group.exchange(vec![own.to_vec(); group.size()])
 }
 
-/// The error that another rank ended with an error of its own.
-pub(crate) fn failed(rank: &str, why: &str) -> Diagnostic {
-    Diagnostic::error(codes::PEER_LOST, format!("{rank} ended with an error, so this one ends, too"))
-        .note(format!("its error: {why}"))
-        .help("look at the first error of all ranks, and continue with `--resume` from the last checkpoint")
+/// Why a group cannot go on: one of its ranks failed, or is gone. Ranks tell each other, so that all name the same one.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Cause {
+    /// Which rank, for messages.
+    rank: String,
+    /// Whether it left without a word. Otherwise it said why.
+    is_gone: bool,
+    why: String,
 }
 
-/// The error that another rank is gone.
-pub(crate) fn gone(rank: &str, how: &str) -> Diagnostic {
-    Diagnostic::error(codes::PEER_LOST, format!("{rank} is gone, so this one ends, too"))
-        .note(how.to_owned())
-        .help("look at its output, and continue with `--resume` from the last checkpoint; any number of ranks can")
+impl Cause {
+    /// A rank that left without a word, and how this was noticed.
+    pub(crate) fn gone(rank: &str, how: impl Into<String>) -> Self {
+        Self { rank: rank.to_owned(), is_gone: true, why: how.into() }
+    }
+
+    /// The last message of a rank that fails by itself.
+    pub(crate) fn own(why: &str) -> String {
+        format!("\n\n{why}")
+    }
+
+    /// The last message of a rank that leaves because of this.
+    pub(crate) fn told(&self) -> String {
+        let Self { rank, is_gone, why } = self;
+        format!("{rank}\n{}\n{why}", if *is_gone { "gone" } else { "" })
+    }
+
+    /// The cause in the last message of a rank.
+    pub(crate) fn from(sender: &str, text: &str) -> Self {
+        let mut parts = text.splitn(3, '\n');
+        let mut next = || parts.next().unwrap_or_default();
+        let (rank, is_gone, why) = (next(), next() == "gone", next().to_owned());
+        Self { rank: if rank.is_empty() { sender } else { rank }.to_owned(), is_gone, why }
+    }
+
+    pub(crate) fn diagnostic(&self) -> Diagnostic {
+        let Self { rank, is_gone, why } = self;
+        if *is_gone {
+            return Diagnostic::error(codes::PEER_LOST, format!("{rank} is gone, so this one ends, too"))
+                .note(why.clone())
+                .help("look at its output, and continue with `--resume` from the last checkpoint; any number of ranks can");
+        }
+        Diagnostic::error(codes::PEER_LOST, format!("{rank} ended with an error, so this one ends, too"))
+            .note(format!("its error: {why}"))
+            .help(
+                "look at the first error of all ranks, and continue with `--resume` from the last checkpoint",
+            )
+    }
 }

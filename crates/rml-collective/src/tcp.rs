@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use mio::{Events, Interest, Poll, Token};
 use rml_base::Diagnostic;
 
-use crate::{Group, failed, gone};
+use crate::{Cause, Group};
 
 mod frame;
 mod hello;
@@ -30,6 +30,8 @@ pub struct Tcp {
     poll: Poll,
     events: Events,
     patience: Duration,
+    /// Why the group ended.
+    ended: Option<Cause>,
 }
 
 /// Another rank.
@@ -64,17 +66,25 @@ impl Tcp {
             let (sending, receiving) = (Outgoing::nothing(), Incoming::default());
             peers.push(Some(Peer { name, stream, sending, receiving }));
         }
-        Ok(Self { rank: meeting.rank, peers, poll, events, patience: meeting.patience })
+        Ok(Self { rank: meeting.rank, peers, poll, events, patience: meeting.patience, ended: None })
     }
 
     /// Reads and writes until every rank has given and got its message.
-    fn carry(&mut self) -> Result<(), Diagnostic> {
+    fn carry(&mut self) -> Result<(), Cause> {
         let mut since = Instant::now();
         loop {
-            let (mut moved, mut is_done) = (false, true);
+            let (mut moved, mut is_done, mut lost) = (false, true, None);
             for peer in self.peers.iter_mut().flatten() {
-                moved |= peer.advance()?;
+                match peer.advance() {
+                    Ok(some) => moved |= some,
+                    // Another rank may say why.
+                    Err(cause) if cause.is_gone => lost = lost.or(Some(cause)),
+                    Err(cause) => return Err(cause),
+                }
                 is_done &= peer.is_done();
+            }
+            if let Some(cause) = lost {
+                return Err(cause);
             }
             if is_done {
                 return Ok(());
@@ -88,20 +98,22 @@ impl Tcp {
             }
             match self.poll.poll(&mut self.events, Some(left)) {
                 Err(e) if e.kind() != ErrorKind::Interrupted => {
-                    return Err(gone("the group", &format!("its connections cannot be read: {e}")));
+                    return Err(Cause::gone("the group", format!("its connections cannot be read: {e}")));
                 }
                 Ok(()) | Err(_) => {}
             }
         }
     }
 
-    /// The error that ranks do not answer.
-    fn silent(&self) -> Diagnostic {
+    /// Ranks that do not answer.
+    fn silent(&self) -> Cause {
         let silent = self.peers.iter().flatten().filter(|peer| !peer.is_done());
         let names: Vec<&str> = silent.map(|peer| peer.name.as_str()).collect();
         let within = self.patience.as_secs_f64();
-        gone(&names.join(" and "), &format!("nothing came from there for {within} s"))
-            .help("if a step takes longer than that, `--exchange-timeout` can be longer")
+        let how = format!(
+            "nothing came from there for {within} s; if a step takes longer, so can `--exchange-timeout`"
+        );
+        Cause::gone(&names.join(" and "), how)
     }
 }
 
@@ -124,7 +136,9 @@ impl Group for Tcp {
                 None => own = message,
             }
         }
-        self.carry()?;
+        if let Err(cause) = self.carry() {
+            return Err(self.ended.insert(cause).diagnostic());
+        }
         let message = |peer: &mut Option<Peer>| match peer {
             Some(peer) => peer.receiving.take(),
             None => std::mem::take(&mut own),
@@ -133,10 +147,11 @@ impl Group for Tcp {
     }
 
     fn fail(&mut self, why: &str) {
+        let text = self.ended.as_ref().map_or_else(|| Cause::own(why), Cause::told);
         for peer in self.peers.iter_mut().flatten() {
             // Whoever has got only a part of a message finds the connection closed instead.
             if peer.sending.is_whole() {
-                peer.sending = Outgoing::reason(why);
+                peer.sending = Outgoing::reason(&text);
                 // There is nobody to tell that this failed, too.
                 drop(peer.sending.write(&mut peer.stream));
             }
@@ -147,16 +162,16 @@ impl Group for Tcp {
 
 impl Peer {
     /// Writes and reads as much as is possible at once. Returns whether that was anything.
-    fn advance(&mut self) -> Result<bool, Diagnostic> {
+    fn advance(&mut self) -> Result<bool, Cause> {
         let written = self.sending.write(&mut self.stream);
         // A rank that left may have said why, so its message counts more than an error of writing.
         let read = self.receiving.read(&mut self.stream);
         if let Some(why) = self.receiving.reason() {
-            return Err(failed(&self.name, &why));
+            return Err(Cause::from(&self.name, &why));
         }
         let lost = |e: io::Error| match e.kind() {
-            ErrorKind::UnexpectedEof => gone(&self.name, "it closed the connection"),
-            _ => gone(&self.name, &format!("its connection: {e}")),
+            ErrorKind::UnexpectedEof => Cause::gone(&self.name, "it closed the connection"),
+            _ => Cause::gone(&self.name, format!("its connection: {e}")),
         };
         let read = read.map_err(lost)?;
         Ok(read | written.map_err(lost)?)

@@ -4,7 +4,7 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 
 use rml_base::Diagnostic;
 
-use crate::{Group, failed, gone};
+use crate::{Cause, Group};
 
 /// A rank that is a thread of this process.
 #[derive(Debug)]
@@ -14,6 +14,8 @@ pub struct Threads {
     to: Vec<Option<Sender<Message>>>,
     /// For each rank, where its messages arrive.
     from: Vec<Option<Receiver<Message>>>,
+    /// Why the group ended.
+    ended: Option<Cause>,
 }
 
 /// Bytes, or why their sender left.
@@ -26,6 +28,7 @@ impl Threads {
             rank,
             to: (0..size).map(|_| None).collect(),
             from: (0..size).map(|_| None).collect(),
+            ended: None,
         };
         let mut group: Vec<Self> = (0..size).map(empty).collect();
         for sender in 0..size {
@@ -64,16 +67,25 @@ impl Group for Threads {
                 continue;
             };
             let name = format!("rank {rank}");
-            let message = peer.recv().map_err(|_| gone(&name, "its thread ended"))?;
-            all.push(message.map_err(|why| failed(&name, &why))?);
+            let message = peer.recv().map_err(|_| Cause::gone(&name, "its thread ended"));
+            let cause = match message {
+                Ok(Ok(bytes)) => {
+                    all.push(bytes);
+                    continue;
+                }
+                Ok(Err(text)) => Cause::from(&name, &text),
+                Err(cause) => cause,
+            };
+            return Err(self.ended.insert(cause).diagnostic());
         }
         Ok(all)
     }
 
     fn fail(&mut self, why: &str) {
+        let text = self.ended.as_ref().map_or_else(|| Cause::own(why), Cause::told);
         for peer in self.to.iter().flatten() {
             // A rank that left needs no reason.
-            drop(peer.send(Err(why.to_owned())));
+            drop(peer.send(Err(text.clone())));
         }
     }
 }

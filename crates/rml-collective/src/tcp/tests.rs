@@ -56,10 +56,30 @@ fn a_rank_that_fails_says_why() {
             group.fail("the disk is full");
             return String::new();
         }
-        all_gather(&mut group, b"b").unwrap_err().to_string()
+        let error = all_gather(&mut group, b"b").unwrap_err();
+        group.fail(&error.message);
+        error.to_string()
     });
     for text in [&found[0], &found[2]] {
         assert!(text.contains("rank 1 on here (process ") && text.contains("the disk is full"), "{text}");
+    }
+}
+
+/// Whoever learns it first tells the others, and all name the rank that failed.
+#[test]
+fn ranks_name_the_first_one_that_failed() {
+    let found = each(4, |mut group| {
+        if group.rank() == 2 {
+            group.fail("the disk is full");
+            return String::new();
+        }
+        let error = all_gather(&mut group, b"b").unwrap_err();
+        group.fail(&error.message);
+        error.to_string()
+    });
+    for text in found.iter().filter(|text| !text.is_empty()) {
+        let named = text.contains("rank 2 on here") && text.contains("its error: the disk is full");
+        assert!(named && !text.contains("so this one ends, too, so"), "{text}");
     }
 }
 

@@ -76,7 +76,7 @@ impl Mismatch<'_> {
         d.help(match policy {
             Policy::Exact => "to train this program from the beginning, leave out `--resume`",
             Policy::Inference | Policy::Available => {
-                "or train this program: `rml train` with `--save FILE`, and then give that file to `--params`"
+                "or train this program (`rml train` with `--save FILE`), and give the file of that training"
             }
         })
     }

@@ -130,6 +130,34 @@ impl Checkpoint {
         self.of_program(program).map(Cow::into_owned).map_err(|d| program.error(d))
     }
 
+    /// The parameters that a training begins with, and the names of those that are new. With `FILE:THERE=HERE`,
+    /// parameters elsewhere than under `HERE` may be new: if the checkpoint lacks them, or has them with another type,
+    /// they have their values in `fresh`.
+    ///
+    /// # Errors
+    /// As [`parameters`](Self::parameters).
+    pub(crate) fn beginning_with(
+        &self,
+        program: &Program,
+        fresh: &IndexMap<Arc<str>, Value>,
+    ) -> Result<(Self, Vec<Arc<str>>), Diagnostic> {
+        let here = match &self.root {
+            Some(Root::Replaced(prefixes)) if !prefixes.here.is_empty() => &prefixes.here,
+            Some(_) | None => return Ok((self.parameters(program)?, Vec::new())),
+        };
+        let mut all = self.of_program(program)?.into_owned();
+        let flat = program.flat();
+        let is_new = |(key, state): &(&Arc<str>, &State)| {
+            let ty = &flat.vars[flat.equations[state.equation].lhs].ty;
+            let has = all.states.get(*key).is_some_and(|value| fits(value, ty, program));
+            state.parameter && under(here, key).is_none() && !has
+        };
+        let new: Vec<Arc<str>> = flat.states.iter().filter(is_new).map(|(key, _)| Arc::clone(key)).collect();
+        let values = new.iter().filter_map(|key| Some((Arc::clone(key), fresh.get(key)?.clone())));
+        all.states.extend(values);
+        Ok((Self { root: None, ..all }.parameters(program)?, new))
+    }
+
     /// This checkpoint with names by the requested prefix, without a program.
     ///
     /// # Errors

@@ -2,6 +2,7 @@
 //! options, the files and the checkpoint to resume from.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use rml_base::codes::analysis::NO_UPDATE;
 use rml_base::codes::run as codes;
@@ -20,9 +21,12 @@ use super::{episodes, log};
 use crate::checkpoint::{Checkpoint, Done, Origin, Policy, Reached, Setup, TrainingPosition};
 use crate::fingerprint;
 use crate::runner::{Family, asked_batch, batch_size, metric_names};
+use crate::session::Session;
 
 /// The default node to train.
 const TRAIN: &str = "train";
+/// The help for a checkpoint that lacks parameters of a new training.
+const PART: &str = "to begin with a part of the file, and with initial values elsewhere: `--init FILE:THERE=HERE`, where `HERE` is the call that keeps its parameters";
 /// No windows kept.
 pub(super) const NONE: Kept = Kept { count: 0, last: false };
 
@@ -34,6 +38,8 @@ pub(super) struct Common {
     pub(super) resumed: Option<Checkpoint>,
     /// The parameters that a new run begins with.
     init: Option<Checkpoint>,
+    /// The parameters that it does not begin with, although others come from a file.
+    new: Vec<Arc<str>>,
     pub(super) compile: Options,
     /// How many windows a step has.
     size: usize,
@@ -104,16 +110,20 @@ impl Common {
             // This precedes reading data, so that a checkpoint of another program is reported as such.
             checkpoint.select(&program, Policy::Exact).map_err(|d| program.error(d))?;
         }
-        let init = match &options.init {
+        let (init, new) = match &options.init {
             Some(init) if resumed.is_none() => {
                 let read = engine.time(Phase::Checkpoint, || init.checkpoint())?;
-                Some(read.parameters(&program).map_err(|d| program.error(d))?)
+                let fresh = Session::new(&program).states()?;
+                let begun = read.beginning_with(&program, &fresh);
+                let (init, new) = begun.map_err(|d| program.error(d.help(PART)))?;
+                (Some(init), new)
             }
-            Some(_) | None => None,
+            Some(_) | None => (None, Vec::new()),
         };
         Ok(Self {
             resumed,
             init,
+            new,
             compile,
             size,
             shards,
@@ -224,6 +234,10 @@ impl Common {
                     vec![format!("`{node}` does not train: leave `--node {node}` out, `{TRAIN}` does")];
             }
             observer.warning(&finding, self.program.sources());
+        }
+        if let [first, others @ ..] = &self.new[..] {
+            let more = if others.is_empty() { String::new() } else { format!(" and {} more", others.len()) };
+            observer.note(&format!("new parameters have their initial values: `{first}`{more}"));
         }
     }
 
