@@ -199,19 +199,20 @@ node train(x: num [batch, 2], y: int [batch]) -> (loss: num [])
     let train = |program: &str, flags: &str| {
         folder.rml(&format!("train {program} --data d.json --batch 2 --test 0 --epochs 2 {flags}"))
     };
-    train("old.rml", "--save old").ok();
-    let run = train("new.rml", "--init old:net_0.body_0=peak_0.body_0 --save new");
-    let note = "new parameters have their initial values: `peak_0.dense_0.kernel` and 3 more";
+    train("old.rml", "--save old.safetensors").ok();
+    let run = train("new.rml", "--init old.safetensors:net_0.body_0=peak_0.body_0 --save new.safetensors");
+    let note = "new parameters have their initial values: `peak_0.dense_1.kernel` and 3 more";
     assert!(run.err.contains(note), "{}", run.err);
     let values = |file: &str, key: &str| {
         let run = folder.rml(&format!("params list {file}"));
-        run.ok().lines().find_map(|line| line.strip_prefix(key).map(|rest| rest.trim().to_owned()))
+        let numbers = |rest: &str| rest.split_whitespace().map(str::to_owned).collect::<Vec<String>>();
+        run.ok().lines().find_map(|line| line.strip_prefix(key).map(numbers))
     };
-    let body = values("new", "peak_0.body_0.dense_0.kernel");
-    assert!(body.is_some() && body == values("old", "net_0.body_0.dense_0.kernel"), "{body:?}");
+    let body = values("new.safetensors", "peak_0.body_0.dense_0.kernel");
+    assert!(body.is_some() && body == values("old.safetensors", "net_0.body_0.dense_0.kernel"), "{body:?}");
     // Without saying which part, all parameters are needed.
-    train("new.rml", "--init old").fails(1, &["checkpoint-mismatch", "--init FILE:THERE=HERE"]);
-    train("new.rml", "--init old:net_0.body_0=peak_0").fails(1, &["checkpoint-mismatch"]);
+    train("new.rml", "--init old.safetensors").fails(1, &["checkpoint-mismatch", "--init FILE:THERE=HERE"]);
+    train("new.rml", "--init old.safetensors:net_0.body_0=peak_0").fails(1, &["checkpoint-mismatch"]);
 }
 
 #[test]
