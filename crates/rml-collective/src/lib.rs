@@ -56,7 +56,7 @@ pub fn all_gather(group: &mut dyn Group, own: &[u8]) -> Result<Vec<Vec<u8>>, Dia
     group.exchange(vec![own.to_vec(); group.size()])
 }
 
-/// Why a group cannot continue: one of its ranks failed, or is gone. Ranks tell each other, so that all name the same one.
+/// Why a group cannot continue: one of its ranks failed, or is gone. Ranks tell each other, and all name the same one.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Cause {
     /// Which rank, for messages.
