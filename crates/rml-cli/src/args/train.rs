@@ -71,8 +71,8 @@ pub(crate) struct Train {
     #[arg(long, value_name = "N", value_parser = values::positive, requires = "data")]
     pub(crate) shards: Option<usize>,
     /// Train together with the other processes that a launcher (torchrun, srun, mpirun) started, each with its part of
-    /// the shards, which are by default as many as the processes: the same result as in one process with --shards. The
-    /// first process prints and writes the files
+    /// the shards. By default, each process has one shard. The result is that of one process with --shards. The first
+    /// process prints and writes the files
     #[arg(long, requires = "data", conflicts_with_all = ["own", "runs"])]
     pub(crate) distributed: bool,
     /// With --distributed: how long to wait for another process, such as 30s, 5m or 1h

@@ -81,7 +81,7 @@ pub(super) struct Incoming {
 }
 
 impl Incoming {
-    /// Reads as much as is possible at once, and nothing behind the message. Returns whether that was anything.
+    /// Reads as much as is possible at once, and nothing after the message. Returns whether that was anything.
     pub(super) fn read(&mut self, from: &mut impl Read) -> io::Result<bool> {
         let mut moved = false;
         while !self.is_done() {

@@ -367,8 +367,8 @@ pub struct TrainOptions {
     /// Set from outside to stop after the current window.
     pub interrupt: Option<Arc<AtomicBool>>,
     /// The processes that train together. Each of them calls [`train`](crate::train()) with the same program, data and
-    /// options; rank 0 writes the files. The result is that of one process with as many [`shards`](Self::shards), which
-    /// are by default as many as there are ranks.
+    /// options; rank 0 writes the files. The result is that of one process with the same number of
+    /// [`shards`](Self::shards). By default, each rank has one shard.
     pub ranks: Option<Ranks>,
 }
 

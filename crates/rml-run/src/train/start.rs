@@ -26,7 +26,7 @@ use crate::session::Session;
 /// The default node to train.
 const TRAIN: &str = "train";
 /// The help for a checkpoint that lacks parameters of a new training.
-const PART: &str = "to begin with a part of the file, and with initial values elsewhere: `--init FILE:THERE=HERE`, where `HERE` is the call that keeps its parameters";
+const PART: &str = "to begin with a part of the file, and with initial values elsewhere: `--init FILE:THERE=HERE`, where `HERE` is a call whose parameters are in the file";
 /// No windows kept.
 pub(super) const NONE: Kept = Kept { count: 0, last: false };
 
