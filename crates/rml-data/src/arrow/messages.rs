@@ -10,6 +10,9 @@ use super::table::{self, Damaged, Table, array};
 use crate::formats::{ARROW_FILE, ARROW_STREAM};
 use crate::malformed::{MAX_COLUMNS, Malformed, too_many_columns};
 
+/// How many bytes are read at once.
+const STEP: usize = 1 << 20;
+
 /// The metadata and the body of a message.
 pub(super) struct Message {
     pub(super) meta: Vec<u8>,
@@ -34,21 +37,32 @@ impl<R: Read> Bytes<R> {
         Self { from, memory: Reservation::default() }
     }
 
+    /// Appends up to this many bytes; fewer at the end. Returns how many.
+    fn more(&mut self, bytes: &mut Vec<u8>, count: usize) -> Result<usize, Malformed> {
+        let read = (&mut self.from).take(count as u64).read_to_end(bytes);
+        read.map_err(|e| Malformed::new("it cannot be read").note(rml_base::refusal(&e)))
+    }
+
     /// Up to this many bytes; fewer at the end.
     fn some(&mut self, count: usize) -> Result<Vec<u8>, Malformed> {
         let mut bytes = Vec::new();
-        let read = (&mut self.from).take(count as u64).read_to_end(&mut bytes);
-        read.map_err(|e| Malformed::new("it cannot be read").note(rml_base::refusal(&e)))?;
+        self.more(&mut bytes, count)?;
         Ok(bytes)
     }
 
-    /// A part of a message, of this many bytes.
+    /// A part of a message, of this many bytes. Memory is asked for bytes that are there: a damaged length may be any.
     fn part(&mut self, count: usize) -> Result<Vec<u8>, Malformed> {
-        self.memory
-            .grow(count as u64)
-            .map_err(|short| Malformed::short(short.diagnostic("a batch of rows")))?;
-        let bytes = self.some(count)?;
-        if bytes.len() == count { Ok(bytes) } else { Err(Damaged.into()) }
+        let mut bytes = Vec::new();
+        while bytes.len() < count {
+            let step = STEP.min(count - bytes.len());
+            self.memory
+                .grow(step as u64)
+                .map_err(|short| Malformed::short(short.diagnostic("a batch of rows")))?;
+            if self.more(&mut bytes, step)? < step {
+                return Err(Damaged.into());
+            }
+        }
+        Ok(bytes)
     }
 
     /// The next four bytes; `None` at the end.

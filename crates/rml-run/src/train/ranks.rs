@@ -69,6 +69,11 @@ impl Ranks {
         self.rank == 0
     }
 
+    /// Which of the ranks this is.
+    pub(super) fn rank(&self) -> usize {
+        self.rank
+    }
+
     /// How many ranks there are.
     pub fn size(&self) -> usize {
         self.size

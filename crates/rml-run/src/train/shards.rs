@@ -31,7 +31,7 @@ use crate::session::Session;
 mod message;
 mod part;
 
-use message::Reader;
+use message::{Form, Reader};
 use part::{Given, Part};
 
 /// How far apart the first ticks of two shards are (DRAW-5).
@@ -210,32 +210,44 @@ impl<'f> Shards<'f> {
             bytes
         });
         let asked = self.interrupt.as_ref().is_some_and(|flag| flag.load(Ordering::SeqCst));
+        let form = self.form();
+        let sent = |rank: usize| differ(format!("rank {rank} sent something else than its part of a step"));
         let (mut tree, mut total) = (Tree::new(shards), None);
         for (rank, bytes) in ranks.step(to.collect(), asked)?.iter().enumerate() {
-            let mut reader = Reader(bytes);
+            let piece = if is_small { (0, 1) } else { (ranks.rank(), size) };
+            let mut reader = Reader { bytes, form: &form };
             for at in Tree::<()>::waiting_after(shards, ranks.shards_of(rank, shards)) {
-                total = tree.put_at(at, self.read(&mut reader, rank)?, add);
+                total = tree.put_at(at, reader.part(piece).ok_or_else(|| sent(rank))?, add);
+            }
+            if !reader.is_at_end() {
+                return Err(sent(rank));
             }
         }
-        let Some(total) = total else { return Ok(None) };
-        let places = self.sharded.exchanged.iter();
-        let shapes: Vec<Shape> = places.map(|exchanged| exchanged.ty.shape.clone()).collect();
-        if is_small {
-            return Ok(Some(Part::whole(total.into_iter().collect(), &shapes)));
-        }
-        let mut bytes = Vec::new();
-        message::write(total.as_ref(), (0, 1), &mut bytes);
+        let Some(Some(total)) = total else { return Ok(total) };
         let mut pieces = Vec::new();
-        for (rank, bytes) in ranks.gather(&bytes)?.iter().enumerate() {
-            pieces.extend(self.read(&mut Reader(bytes), rank)?);
+        if is_small {
+            pieces.push(total);
+        } else {
+            let mut bytes = Vec::new();
+            message::write(Some(&total), (0, 1), &mut bytes);
+            for (rank, bytes) in ranks.gather(&bytes)?.iter().enumerate() {
+                let mut reader = Reader { bytes, form: &form };
+                let piece = reader.part((rank, size)).filter(|_| reader.is_at_end());
+                pieces.push(piece.flatten().ok_or_else(|| sent(rank))?);
+            }
         }
-        Ok(Some(Part::whole(pieces, &shapes)))
+        let whole = Part::whole(pieces, &form.shapes);
+        whole.map(|whole| Some(Some(whole))).ok_or_else(|| differ("ranks added different gradients".to_owned()))
     }
 
-    fn read(&self, reader: &mut Reader<'_>, rank: usize) -> Result<Option<Part>, Diagnostic> {
-        let like = Averages::new(&self.program);
-        let part = reader.part(self.sharded.exchanged.len(), &like);
-        part.ok_or_else(|| differ(format!("rank {rank} sent something else than a part of a step")))
+    /// What each part has.
+    fn form(&self) -> Form {
+        let places = self.sharded.exchanged.iter();
+        Form {
+            shapes: places.map(|exchanged| exchanged.ty.shape.clone()).collect(),
+            precision: self.program.precision(),
+            averages: Averages::new(&self.program),
+        }
     }
 
     /// Runs the windows of a shard.

@@ -1,7 +1,9 @@
-//! The part of a sum that one rank sends another, as bytes. Both run the same program, so neither names nor shapes are
-//! sent.
+//! The part of a sum that one rank sends another, as bytes. Both run the same program, so neither names nor shapes nor
+//! types are sent.
 
-use rml_ir::{Data, Shape, Value};
+use std::ops::Range;
+
+use rml_ir::{Data, Precision, Shape, Value};
 
 use super::part::{Given, Part};
 use crate::runner::Averages;
@@ -14,10 +16,10 @@ pub(super) fn write(part: Option<&Part>, (rank, ranks): (usize, usize), to: &mut
         number(given.ticks as u64, to);
         to.push(u8::from(given.gradient.is_some()));
         if let Some(gradient) = &given.gradient {
-            let [from, end] = [rank, rank + 1].map(|end| gradient.shape().len() * end / ranks);
+            let at = piece(gradient.shape().len(), (rank, ranks));
             match gradient {
-                Value::Tensor(tensor) => elements(tensor.data(), from..end, to),
-                scalar => elements(&scalar.to_data(), from..end, to),
+                Value::Tensor(tensor) => elements(tensor.data(), at, to),
+                scalar => elements(&scalar.to_data(), at, to),
             }
         }
     }
@@ -27,14 +29,16 @@ pub(super) fn write(part: Option<&Part>, (rank, ranks): (usize, usize), to: &mut
     }
 }
 
+/// The elements of a gradient that rank `rank` of `ranks` adds.
+fn piece(elements: usize, (rank, ranks): (usize, usize)) -> Range<usize> {
+    elements * rank / ranks..elements * (rank + 1) / ranks
+}
+
 fn number(n: u64, to: &mut Vec<u8>) {
     to.extend(n.to_le_bytes());
 }
 
-fn elements(data: &Data, at: std::ops::Range<usize>, to: &mut Vec<u8>) {
-    let is_double = matches!(data, Data::F64(_));
-    to.push(u8::from(is_double));
-    number(at.len() as u64, to);
+fn elements(data: &Data, at: Range<usize>, to: &mut Vec<u8>) {
     match data {
         Data::F32(v) => v[at].iter().for_each(|x| to.extend_from_slice(&x.to_le_bytes())),
         Data::F64(v) => v[at].iter().for_each(|x| to.extend_from_slice(&x.to_le_bytes())),
@@ -42,52 +46,73 @@ fn elements(data: &Data, at: std::ops::Range<usize>, to: &mut Vec<u8>) {
     }
 }
 
+/// What the parts of a program have.
+pub(super) struct Form {
+    /// The shape of each gradient.
+    pub(super) shapes: Vec<Shape>,
+    pub(super) precision: Precision,
+    /// Sums of the metrics.
+    pub(super) averages: Averages,
+}
+
 /// Reads what others wrote.
-pub(super) struct Reader<'b>(pub(super) &'b [u8]);
+pub(super) struct Reader<'b> {
+    pub(super) bytes: &'b [u8],
+    pub(super) form: &'b Form,
+}
 
 impl Reader<'_> {
-    /// A part with as many gradients and sums as `like` has. Its gradients are the elements that were sent.
+    /// A part whose gradients are the elements that rank `rank` of `ranks` adds.
     ///
     /// # Errors
     /// `None`: these are not such bytes.
-    pub(super) fn part(&mut self, gradients: usize, like: &Averages) -> Option<Option<Part>> {
+    pub(super) fn part(&mut self, (rank, ranks): (usize, usize)) -> Option<Option<Part>> {
         if !self.flag()? {
             return Some(None);
         }
-        let given = (0..gradients).map(|_| {
+        let form = self.form;
+        let given = form.shapes.iter().map(|shape| {
             let ticks = usize::try_from(self.number()?).ok()?;
-            let gradient = if self.flag()? { Some(self.elements()?) } else { None };
+            let count = piece(shape.len(), (rank, ranks)).len();
+            let gradient = if self.flag()? { Some(self.elements(count)?) } else { None };
             Some(Given { ticks, gradient })
         });
         let given = given.collect::<Option<_>>()?;
-        let mut averages = like.clone();
+        let mut averages = form.averages.clone();
         let bits = averages.bits().map(|_| Some((self.number()?, self.number()?)));
         let bits: Vec<(u64, u64)> = bits.collect::<Option<_>>()?;
         averages.set_bits(&bits);
         Some(Some(Part { given, averages }))
     }
 
+    /// Whether all bytes were read.
+    pub(super) fn is_at_end(&self) -> bool {
+        self.bytes.is_empty()
+    }
+
     fn flag(&mut self) -> Option<bool> {
-        let (first, rest) = self.0.split_first()?;
-        self.0 = rest;
+        let (first, rest) = self.bytes.split_first()?;
+        self.bytes = rest;
         Some(*first != 0)
     }
 
     fn number(&mut self) -> Option<u64> {
-        let (first, rest) = self.0.split_first_chunk()?;
-        self.0 = rest;
+        let (first, rest) = self.bytes.split_first_chunk()?;
+        self.bytes = rest;
         Some(u64::from_le_bytes(*first))
     }
 
-    fn elements(&mut self) -> Option<Value> {
-        let (is_double, len) = (self.flag()?, usize::try_from(self.number()?).ok()?);
-        let size = if is_double { size_of::<f64>() } else { size_of::<f32>() };
-        let (bytes, rest) = self.0.split_at_checked(len.checked_mul(size)?)?;
-        self.0 = rest;
-        let data = match is_double {
-            true => Data::F64(bytes.as_chunks().0.iter().map(|b| f64::from_le_bytes(*b)).collect()),
-            false => Data::F32(bytes.as_chunks().0.iter().map(|b| f32::from_le_bytes(*b)).collect()),
+    fn elements(&mut self, count: usize) -> Option<Value> {
+        let size = match self.form.precision {
+            Precision::F32 => size_of::<f32>(),
+            Precision::F64 => size_of::<f64>(),
         };
-        Some(Value::new(Shape::new(&[len]), data))
+        let (bytes, rest) = self.bytes.split_at_checked(count.checked_mul(size)?)?;
+        self.bytes = rest;
+        let data = match self.form.precision {
+            Precision::F32 => Data::F32(bytes.as_chunks().0.iter().map(|b| f32::from_le_bytes(*b)).collect()),
+            Precision::F64 => Data::F64(bytes.as_chunks().0.iter().map(|b| f64::from_le_bytes(*b)).collect()),
+        };
+        Some(Value::new(Shape::new(&[count]), data))
     }
 }

@@ -50,6 +50,9 @@ impl Part {
     }
 
     /// Joins the pieces that ranks added into gradients of these shapes.
+    ///
+    /// # Errors
+    /// `None`: they do not fill these shapes.
     pub(super) fn whole(pieces: Vec<Self>, shapes: &[Shape]) -> Option<Self> {
         let mut pieces = pieces.into_iter();
         let mut whole = pieces.next()?;
@@ -62,7 +65,9 @@ impl Part {
         take(&mut whole);
         pieces.for_each(|mut piece| take(&mut piece));
         for ((given, pieces), shape) in whole.given.iter_mut().zip(gradients).zip(shapes) {
-            given.gradient = joined(pieces, shape);
+            if !pieces.is_empty() {
+                given.gradient = Some(joined(pieces, shape)?);
+            }
         }
         Some(whole)
     }
@@ -128,7 +133,7 @@ fn weighted(gradient: Value, (windows, all): (usize, usize)) -> Value {
     Value::new(shape, data)
 }
 
-/// A gradient of which these are the elements; `None` if there are none.
+/// A gradient of which these are the elements; `None` if they are not as many as it has.
 fn joined(pieces: Vec<Value>, shape: &Shape) -> Option<Value> {
     let mut pieces = pieces.into_iter().map(Value::into_data);
     let mut all = pieces.next()?;
@@ -139,7 +144,7 @@ fn joined(pieces: Vec<Value>, shape: &Shape) -> Option<Value> {
             _ => return None,
         }
     }
-    Some(Value::new(shape.clone(), all))
+    (all.len() == shape.len()).then(|| Value::new(shape.clone(), all))
 }
 
 /// The sum of two gradients.
