@@ -62,6 +62,15 @@ struct Tried {
     known: usize,
 }
 
+/// Refuses a program with inputs: there is no data for them.
+pub(crate) fn refuse_inputs(program: &Program) -> Result<(), Diagnostic> {
+    let Some(input) = program.inputs().first() else { return Ok(()) };
+    let what = format!("node {} has inputs, and there is no data that gives them", program.node());
+    Err(Diagnostic::error(codes::BAD_OPTION, what)
+        .note(format!("the first one is `{}: {}`", input.name, input.ty))
+        .help("give the data (`--data FILE`), or let the node make it itself"))
+}
+
 impl Rollout {
     /// How many cycles run at once: few enough to notice a signal soon, and enough for a plan to be fast.
     const PIECE: usize = 256;
@@ -71,13 +80,7 @@ impl Rollout {
     /// # Errors
     /// A program with inputs, or a program that the engine declines.
     pub(crate) fn open(program: &Program, engine: &Engine, longest: usize) -> Result<Self, Error> {
-        if let Some(input) = program.inputs().first() {
-            let what = format!("node {} has inputs, and there is no data that gives them", program.node());
-            return Err(Diagnostic::error(codes::BAD_OPTION, what)
-                .note(format!("the first one is `{}: {}`", input.name, input.ty))
-                .help("give the data (`--data FILE`), or let the node make it itself")
-                .into());
-        }
+        refuse_inputs(program)?;
         let (program, ends) = show_ends(program);
         let session = Session::open(&program, engine, &Use::new(Feeding::Windows { cycles: None }))?;
         Ok(Self { session, ends, shortest: None, longest, fetched: 0 })

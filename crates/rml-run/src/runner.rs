@@ -15,7 +15,7 @@ use rml_driver::{
     Analysis, BATCH, DeclaredColumn, Options, Program, Sharded, Source, Stacked, Unit, declared_columns,
     enumerated_inputs, input_names, integer_inputs, interface, keep_inputs, list_inputs,
 };
-use rml_engine::{Feeding, KnownOutputs, Snapshot, Use};
+use rml_engine::{Feeding, KnownOutputs, Use};
 use rml_ir::flat::{By, ClockClasses, Flat};
 use rml_ir::typed::StaticValue;
 use rml_ir::{DType, OutputInfo};
@@ -212,12 +212,6 @@ impl Family {
         };
         Session::open(program, &engine, wish)
     }
-
-    /// What runs the programs.
-    pub(crate) fn engine(&self) -> &Engine {
-        &self.engine
-    }
-
     /// The program in two parts, for that many stacked windows.
     pub(crate) fn sharded(&mut self, size: usize) -> Result<&Sharded, Error> {
         if !self.sharded.contains_key(&size) {
@@ -353,13 +347,12 @@ impl<'f> Runner<'f> {
         &self.session
     }
 
-    pub(crate) fn restore(&mut self, checkpoint: &Checkpoint, policy: Policy) -> Result<(), Error> {
-        self.session.restore(checkpoint, policy)
+    pub(crate) fn session_mut(&mut self) -> &mut Session {
+        &mut self.session
     }
 
-    /// Continues from the state of this or another run of the node.
-    pub(crate) fn continue_from(&mut self, snapshot: &Snapshot) -> Result<(), Error> {
-        self.session.set_snapshot(snapshot)
+    pub(crate) fn restore(&mut self, checkpoint: &Checkpoint, policy: Policy) -> Result<(), Error> {
+        self.session.restore(checkpoint, policy)
     }
 
     /// Runs a batch of windows to its end; none of its cycles may wait for later ones. `is_last` says that it is the

@@ -31,7 +31,7 @@ use super::{doubts, scale, targets};
 use crate::checkpoint::{Checkpoint, Reached, Setup, TrainingPosition};
 use crate::fingerprint;
 use crate::infer::units;
-use crate::runner::{Averages, Family, Metrics};
+use crate::runner::{Averages, Family, Metrics, Runner};
 use crate::session::Session;
 
 /// The default node to run over the test windows.
@@ -171,18 +171,13 @@ impl<'a> OnData<'a> {
     pub(super) fn run(mut self, observer: &mut dyn Observer) -> Result<TrainReport, Error> {
         let setup = self.course.position().setup.clone();
         let cycles = self.windows.same_length();
-        if let Some(ranks) = self.options.group() {
-            ranks.agree(&self.options.agreed(self.course.position()))?;
-        }
-        let mut steps = Steps::new(&mut self.family, &setup, cycles, self.options)?;
+        self.options.agree(self.course.position())?;
+        let mut steps = Steps::on_data(&mut self.family, &setup, cycles, self.options)?;
         let restart = steps.restarting(self.carried)?;
         if let Some(checkpoint) = &self.begins_with {
             steps.restore(checkpoint)?;
         }
-        if let Some(ranks) = self.options.group() {
-            let states = fingerprint::states(&Checkpoint::of_states(steps.states()?));
-            ranks.agree(&serde_json::json!({ "states": states })).map_err(|d| steps.session().fail(d))?;
-        }
+        steps.agree(self.options)?;
         let Self { options, windows, test, train_set, .. } = self;
         let (epochs, of, batches) = (options.epochs, None, Batches::default());
         let mut blocks = Epochs {
@@ -207,7 +202,7 @@ struct Epochs<'f> {
     /// The total number of epochs.
     epochs: u64,
     setup: Setup,
-    steps: Steps<'f>,
+    steps: Steps<Runner<'f>>,
     /// Restarts states at the start of each epoch after the first one.
     restart: Restart,
     windows: Windows,

@@ -23,6 +23,9 @@ pub struct Episode {
 }
 
 impl Episode {
+    /// How many bytes it has.
+    pub(super) const BYTES: usize = 40;
+
     /// `terminated`, `truncated`, or `ended` if the program does not say which.
     pub fn end(&self) -> &'static str {
         match self.truncated {
@@ -30,6 +33,34 @@ impl Episode {
             Some(false) => "terminated",
             None => "ended",
         }
+    }
+
+    /// The episode as bytes, for other ranks.
+    pub(super) fn bytes(&self) -> [u8; Self::BYTES] {
+        let Self { cycle, row, total, length, truncated } = *self;
+        let truncated = truncated.map_or(2, u64::from);
+        let mut bytes = [0; Self::BYTES];
+        let numbers = [cycle, row as u64, total.to_bits(), length.to_bits(), truncated];
+        bytes.as_chunks_mut().0.iter_mut().zip(numbers).for_each(|(to, n)| *to = n.to_le_bytes());
+        bytes
+    }
+
+    /// The episode that another rank sent; `None` if these bytes are none.
+    pub(super) fn of_bytes(bytes: &[u8; Self::BYTES]) -> Option<Self> {
+        let mut numbers = bytes.as_chunks().0.iter().map(|n| u64::from_le_bytes(*n));
+        let mut next = || numbers.next();
+        Some(Self {
+            cycle: next()?,
+            row: usize::try_from(next()?).ok()?,
+            total: f64::from_bits(next()?),
+            length: f64::from_bits(next()?),
+            truncated: match next()? {
+                0 => Some(false),
+                1 => Some(true),
+                2 => None,
+                _ => return None,
+            },
+        })
     }
 
     pub(super) fn json_line(&self) -> String {

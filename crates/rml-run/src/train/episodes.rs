@@ -116,7 +116,7 @@ pub(super) struct Episodes {
 }
 
 impl Episodes {
-    /// Begins a log, or continues that of the run to resume, which has reached this cycle.
+    /// Begins a log if this process `writes`, or continues that of the run to resume, which has reached this cycle.
     ///
     /// # Errors
     /// A file that cannot be written, or exists although the run is new.
@@ -125,6 +125,7 @@ impl Episodes {
         program: &Program,
         probes: &[String],
         resumed: Option<u64>,
+        writes: bool,
     ) -> Result<Self, Error> {
         let place = |name: &String| program.outputs().iter().position(|output| *output.name == **name);
         let places = probes.iter().filter_map(place).collect();
@@ -139,29 +140,39 @@ impl Episodes {
             write_output(file, &[head, &kept].concat())?;
             Growing::open(file)
         };
-        Ok(Self { places, file: options.file.as_ref().map(begin).transpose()?, is_csv })
+        let file = options.file.as_ref().filter(|_| writes);
+        Ok(Self { places, file: file.map(begin).transpose()?, is_csv })
     }
 
-    /// Reports and logs the episodes that end in these outputs, the first of which is that of a cycle.
+    /// The episodes that end in these outputs, the first of which is that of a cycle. The first environment has a row.
     ///
     /// # Errors
-    /// The outputs cannot be read; the file cannot be written.
+    /// The outputs cannot be read.
     pub(super) fn see(
-        &mut self,
+        &self,
         outputs: &[KnownOutputs],
         first: u64,
-        observer: &mut dyn Observer,
-    ) -> Result<(), Error> {
+        first_row: usize,
+    ) -> Result<Vec<Episode>, Diagnostic> {
         let mut found: Vec<Episode> = Vec::new();
         let mut cycle = first;
         for known in outputs {
             found.extend(self.found(known, cycle)?);
             cycle += known.cycles() as u64;
         }
+        found.iter_mut().for_each(|episode| episode.row += first_row);
+        Ok(found)
+    }
+
+    /// Reports and logs episodes.
+    ///
+    /// # Errors
+    /// The file cannot be written.
+    pub(super) fn tell(&mut self, found: &[Episode], observer: &mut dyn Observer) -> Result<(), Error> {
         if found.is_empty() {
             return Ok(());
         }
-        observer.episodes(&found);
+        observer.episodes(found);
         let Some(file) = &mut self.file else { return Ok(()) };
         let line = if self.is_csv { Episode::csv_line } else { Episode::json_line };
         file.write(found.iter().map(line).collect::<String>().as_bytes())

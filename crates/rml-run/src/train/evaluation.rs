@@ -8,6 +8,7 @@ use rml_ir::Value;
 
 use super::observer::Observer;
 use super::options::{Evaluate, Length, TestSplit, TrainOptions};
+use super::shards::first_tick;
 use super::test::warn_of_learning;
 use crate::checkpoint::{Checkpoint, Policy};
 use crate::rollout::{Reach, Rollout};
@@ -26,15 +27,12 @@ pub(super) struct Evaluation {
 }
 
 impl Evaluation {
-    /// The evaluation draws random numbers of ticks that no training reaches.
-    const FIRST_TICK: i64 = 1 << 40;
-
-    /// The node that the options name, or the default one.
+    /// The node that the options name, or the default one, beside a training with this number of shards.
     pub(super) fn new(
         source: &Source,
         length: &Length,
         options: &TrainOptions,
-        compile: &Options,
+        (compile, shards): (&Options, usize),
     ) -> Result<Option<Self>, Error> {
         let windows = windows(options.test)?;
         let node = match &options.evaluate {
@@ -71,7 +69,7 @@ impl Evaluation {
         };
         let evaluates = |e: Error| e.note(format!("node {node} is run after each report to evaluate"));
         let (mut rollout, program) = open(&mut family).map_err(evaluates)?;
-        rollout.session_mut().set_states(&first_ticks(&program))?;
+        rollout.session_mut().set_states(&first_ticks(&program, shards))?;
         let initial = rollout.session().snapshot()?;
         Ok(Some(Self { rollout, initial, windows }))
     }
@@ -134,8 +132,9 @@ fn windows(test: Option<TestSplit>) -> Result<usize, Diagnostic> {
         .help("say how many windows the evaluation runs (`--test COUNT`)"))
 }
 
-/// For the random streams of a program, the tick at which the evaluation starts to draw.
-fn first_ticks(program: &Program) -> States {
+/// For the random streams of a program, the tick at which the evaluation starts to draw: that of the shard after the
+/// last one, which no training reaches.
+fn first_ticks(program: &Program, shards: usize) -> States {
     let ticks = program.flat().ticks();
-    ticks.into_iter().map(|key| (key, Value::Int(Evaluation::FIRST_TICK))).collect()
+    ticks.into_iter().map(|key| (key, Value::Int(first_tick(shards)))).collect()
 }

@@ -1,19 +1,26 @@
 //! Training a node that makes its own data: from window to window, and from report to report.
 
-use rml_base::Error;
+use std::sync::Arc;
+
+use indexmap::IndexMap;
+use rml_base::{Diagnostic, Error};
 use rml_driver::Source;
+use rml_ir::Value;
 
 use super::confusion;
 use super::confusion::Classes;
 use super::course::{Blocks, Course};
+use super::episode::Episode;
 use super::episodes::Episodes;
 use super::evaluation::Evaluation;
 use super::keeper::Names;
 use super::observer::{EpochSummary, Observer, Ran, TrainInfo, TrainReport};
 use super::options::{Length, TrainOptions};
-use super::start::{Common, refuse_shards};
-use crate::checkpoint::{Done, Policy, Reached, TrainingPosition};
-use crate::rollout::{Reach, Rollout};
+use super::ranks::{Ranks, differ};
+use super::start::Common;
+use super::steps::Steps;
+use crate::checkpoint::{Done, Reached, TrainingPosition};
+use crate::rollout::{Reach, Rollout, refuse_inputs};
 use crate::runner::Averages;
 use crate::session::Session;
 
@@ -31,31 +38,35 @@ impl<'a> Free<'a> {
         options: &'a TrainOptions,
         observer: &mut dyn Observer,
     ) -> Result<Self, Error> {
-        refuse_shards(options, "a node that makes its own data")?;
-        let common = Common::new(source, None, options, options.stats)?;
-        let mut rollout = Rollout::open(&common.program, &options.engine, length.look_ahead)?;
-        let mut evaluation = Evaluation::new(source, length, options, &common.compile)?;
+        let mut common = Common::new(source, None, options, options.stats)?;
+        refuse_inputs(&common.program)?;
+        let mut evaluation = Evaluation::new(source, length, options, (&common.compile, common.shards))?;
         if let Classes::Named { .. } = options.classes {
             return Err(confusion::no_node().into());
         }
         let (windows, test) = evaluation.as_ref().map_or((0, Vec::new()), |e| (e.windows(), e.names()));
         let position = common.position_without_data(length, (windows, &test), options, observer)?;
-        if let Some(checkpoint) = common.begins_with() {
-            rollout.session_mut().restore(checkpoint, Policy::Exact)?;
+        options.agree(&position)?;
+        let begins_with = common.begins_with().cloned();
+        let mut steps = Steps::on_its_own(&mut common.family, &position.setup, length.look_ahead, options)?;
+        if let Some(checkpoint) = &begins_with {
+            steps.restore(checkpoint)?;
         }
+        steps.agree(options)?;
         if let Some(evaluation) = &mut evaluation {
             evaluation.warn(observer);
             // This comes before any work, so that an error about their parameters is reported at once.
-            evaluation.begin(rollout.session())?;
+            evaluation.begin(steps.session())?;
         }
         let names = Names { test, ..Names::default() };
         let resumed =
             common.resumed.as_ref().map(|_| position.reached.length.as_ref().map_or(0, |done| done.cycles));
         let open =
-            |options| Episodes::open(options, rollout.session().program(), &common.compile.probes, resumed);
+            |asked| Episodes::open(asked, &common.program, &common.compile.probes, resumed, options.writes());
         let episodes = options.episodes.as_ref().map(open).transpose()?;
-        let course = Course::new(options, rollout.session().program(), names, position)?;
-        Ok(Self { blocks: Rollouts { length, rollout, evaluation, episodes }, course })
+        let (stacked, ranks) = (position.setup.shard(), options.group());
+        let course = Course::new(options, &common.program, names, position)?;
+        Ok(Self { blocks: Rollouts { length, steps, stacked, evaluation, episodes, ranks }, course })
     }
 
     /// The position at which it starts.
@@ -72,14 +83,50 @@ impl<'a> Free<'a> {
 /// Windows that the node makes itself.
 struct Rollouts<'a> {
     length: &'a Length,
-    rollout: Rollout,
+    steps: Steps<Rollout>,
+    /// How many environments each trace has.
+    stacked: usize,
     evaluation: Option<Evaluation>,
     episodes: Option<Episodes>,
+    ranks: Option<&'a Ranks>,
+}
+
+impl Rollouts<'_> {
+    /// How far the next step may run.
+    fn reach(&self, Done { windows, cycles, report, .. }: &Done, done: usize) -> Reach {
+        let left = |done: &u64, limit: Option<u64>| limit.map_or(u64::MAX, |limit| limit - done);
+        let windows = (report - done as u64).min(left(windows, self.length.windows));
+        Reach { windows, cycles: left(cycles, self.length.cycles) }
+    }
+
+    /// Reports and logs the episodes of all ranks.
+    fn tell(&mut self, own: Vec<Episode>, observer: &mut dyn Observer) -> Result<(), Error> {
+        let Some(episodes) = &mut self.episodes else { return Ok(()) };
+        let found = match self.ranks {
+            None => own,
+            Some(ranks) => of_all(ranks, &own).map_err(|d| self.steps.session().fail(d))?,
+        };
+        episodes.tell(&found, observer)
+    }
+}
+
+/// The episodes of all ranks, in the order of their shards.
+fn of_all(ranks: &Ranks, own: &[Episode]) -> Result<Vec<Episode>, Diagnostic> {
+    let bytes: Vec<u8> = own.iter().flat_map(Episode::bytes).collect();
+    let mut found = Vec::new();
+    for (rank, bytes) in ranks.gather(&bytes)?.iter().enumerate() {
+        let (all, rest) = bytes.as_chunks();
+        let all: Option<Vec<Episode>> = all.iter().map(Episode::of_bytes).collect();
+        let all = all.filter(|_| rest.is_empty());
+        found
+            .extend(all.ok_or_else(|| differ(format!("rank {rank} sent something else than its episodes")))?);
+    }
+    Ok(found)
 }
 
 impl Blocks for Rollouts<'_> {
     fn session(&self) -> &Session {
-        self.rollout.session()
+        self.steps.session()
     }
 
     fn advance(
@@ -88,18 +135,18 @@ impl Blocks for Rollouts<'_> {
         averages: &mut Averages,
         observer: &mut dyn Observer,
     ) -> Result<Ran, Error> {
-        let Some(Done { windows, cycles, report, .. }) = &reached.length else {
-            return Ok(Ran { windows: 0, cycles: 0 });
+        let Some(done) = &reached.length else { return Ok(Ran { windows: 0, cycles: 0 }) };
+        let reach = self.reach(done, reached.done);
+        let mut found = Vec::new();
+        let mut see = |shard: usize, outputs: &[_]| {
+            if let Some(episodes) = &self.episodes {
+                found.extend(episodes.see(outputs, done.cycles, shard * self.stacked)?);
+            }
+            Ok(())
         };
-        let left = |done: &u64, limit: Option<u64>| limit.map_or(u64::MAX, |limit| limit - done);
-        let windows = (report - reached.done as u64).min(left(windows, self.length.windows));
-        let reach = Reach { windows, cycles: left(cycles, self.length.cycles) };
-        let stretch = self.rollout.advance(reach)?;
-        averages.add(&stretch.outputs, 1).map_err(|d| self.session().fail(d))?;
-        if let Some(episodes) = &mut self.episodes {
-            episodes.see(&stretch.outputs, *cycles, observer)?;
-        }
-        Ok(Ran { windows: stretch.windows, cycles: stretch.cycles })
+        let (windows, cycles) = self.steps.run(reach, averages, &mut see)?;
+        self.tell(found, observer)?;
+        Ok(Ran { windows, cycles })
     }
 
     fn is_over(&self, reached: &Reached) -> bool {
@@ -112,8 +159,19 @@ impl Blocks for Rollouts<'_> {
 
     fn evaluate(&mut self, summary: &mut EpochSummary) -> Result<(), Error> {
         if let Some(evaluation) = &mut self.evaluation {
-            summary.test = evaluation.run(self.rollout.session())?;
+            self.steps.show()?;
+            summary.test = evaluation.run(self.steps.session())?;
         }
+        Ok(())
+    }
+
+    fn states(&mut self) -> Result<IndexMap<Arc<str>, Value>, Error> {
+        self.steps.states()
+    }
+
+    fn show(&mut self, observer: &mut dyn Observer) -> Result<(), Error> {
+        self.steps.show()?;
+        observer.learned(self.steps.session());
         Ok(())
     }
 }

@@ -387,19 +387,31 @@ impl TrainOptions {
         self.ranks.as_ref().filter(|ranks| ranks.size() > 1)
     }
 
+    /// Checks that all ranks start at the same position, and that they exchange states at the same moments.
+    pub(super) fn agree(&self, position: &TrainingPosition) -> Result<(), Diagnostic> {
+        match self.group() {
+            Some(ranks) => ranks.agree(&self.agreed(position)),
+            None => Ok(()),
+        }
+    }
+
     /// What ranks have to agree on: the position at which they start, and the options that decide when states are
     /// exchanged.
-    pub(super) fn agreed(&self, position: &TrainingPosition) -> serde_json::Value {
-        let Self { epochs, patience, save_every, stats, .. } = self;
+    fn agreed(&self, position: &TrainingPosition) -> serde_json::Value {
+        let Self { epochs, patience, save_every, stats, length, episodes, .. } = self;
+        let length =
+            length.as_ref().map(|Length { windows, cycles, look_ahead, .. }| (windows, cycles, look_ahead));
         let mut all = serde_json::to_value(position).unwrap_or_default();
         for (name, value) in [
             ("epochs", serde_json::json!(epochs)),
+            ("length", serde_json::json!(length)),
             ("patience", serde_json::json!(patience)),
             ("metric", serde_json::json!(self.criterion.as_ref().map(ToString::to_string))),
             ("save", serde_json::json!(self.save.is_some())),
             ("save_every", serde_json::json!(save_every)),
             ("best file", serde_json::json!(self.best.is_some())),
             ("stats", serde_json::json!(stats)),
+            ("episodes", serde_json::json!(episodes.is_some())),
         ] {
             all[name] = value;
         }

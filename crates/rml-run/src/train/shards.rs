@@ -1,5 +1,5 @@
-//! Training with shards: a step takes a batch in several parts, one after the other, and updates the parameters once
-//! (SHARD-1 to SHARD-4).
+//! Training with shards: a step runs several traces, one after the other, each on its part of a batch or on a window that
+//! it makes itself, and updates the parameters once (SHARD-1 to SHARD-4).
 //!
 //! The program runs in two parts ([`rml_ir::pass::cut`]). In a step, each shard runs its windows through the program
 //! of gradients, from states of its own; then the sum of their gradients goes through the program of updates. What a
@@ -25,6 +25,7 @@ use super::options::TrainOptions;
 use super::ranks::{Ranks, differ};
 use crate::checkpoint::{Checkpoint, Policy, Setup, shard_key};
 use crate::engines::Engine;
+use crate::rollout::{Reach, Rollout};
 use crate::runner::{Averages, Family, Runner, waiting};
 use crate::session::Session;
 
@@ -37,17 +38,52 @@ use part::{Given, Part};
 /// How far apart the first ticks of two shards are (DRAW-5).
 const TICKS: i64 = 1 << 40;
 
+/// The first tick of a shard.
+pub(super) fn first_tick(shard: usize) -> i64 {
+    i64::try_from(shard).unwrap_or(0).wrapping_mul(TICKS)
+}
+
 /// With at most this many elements in the gradients times ranks, all ranks add all gradients: the number of messages
 /// then takes more time than their length.
 const FEW: usize = 1 << 13;
 
+/// What runs a node window by window, and continues from any snapshot.
+pub(super) trait Trace {
+    fn session(&self) -> &Session;
+
+    fn session_mut(&mut self) -> &mut Session;
+}
+
+impl Trace for Runner<'_> {
+    fn session(&self) -> &Session {
+        self.session()
+    }
+
+    fn session_mut(&mut self) -> &mut Session {
+        self.session_mut()
+    }
+}
+
+impl Trace for Rollout {
+    fn session(&self) -> &Session {
+        self.session()
+    }
+
+    fn session_mut(&mut self) -> &mut Session {
+        self.session_mut()
+    }
+}
+
+/// What a shard has run in a step: the outputs, and its share of the windows. None if it has no window.
+type Shared = Option<(Vec<KnownOutputs>, (usize, usize))>;
+
 /// A node that is trained with shards.
-pub(super) struct Shards<'f> {
+pub(super) struct Shards<T> {
     /// The whole program, for the windows of one shard.
     program: Program,
     sharded: Sharded,
     /// Runs the windows of one shard after the other.
-    runner: Runner<'f>,
+    trace: T,
     /// How many shards a step has.
     shards: usize,
     /// Those that are computed here.
@@ -64,25 +100,108 @@ pub(super) struct Shards<'f> {
     interrupt: Option<Arc<AtomicBool>>,
 }
 
-impl<'f> Shards<'f> {
-    /// In its initial state; all windows have that many cycles, if they have the same number of them.
-    pub(super) fn new(
+impl<'f> Shards<Runner<'f>> {
+    /// In its initial state; all windows of the data have that many cycles, if they have the same number of them.
+    pub(super) fn on_data(
         family: &'f mut Family,
         setup: &Setup,
         cycles: Option<usize>,
         options: &TrainOptions,
     ) -> Result<Self, Error> {
         let size = setup.shard();
-        let (program, sharded) = (family.program(size)?.clone(), family.sharded(size)?.clone());
+        let parts = (family.program(size)?.clone(), family.sharded(size)?.clone());
+        Self::new(parts, Runner::gradients(family, size, cycles)?, setup, options)
+    }
+
+    /// Runs a batch: every shard its part of it, and then the updates.
+    pub(super) fn step(
+        &mut self,
+        data: &Windows,
+        batch: &[usize],
+        is_last: bool,
+        averages: &mut Averages,
+    ) -> Result<(), Error> {
+        self.step_in(self.here.clone(), (data, batch, is_last), averages)
+    }
+
+    /// The same, with the shards that are computed here in that order.
+    fn step_in(
+        &mut self,
+        order: impl Iterator<Item = usize>,
+        (data, batch, is_last): (&Windows, &[usize], bool),
+        averages: &mut Averages,
+    ) -> Result<(), Error> {
+        let size = self.size;
+        let mut run = |runner: &mut Runner<'f>, shard: usize| {
+            let [from, to] = [shard, shard + 1].map(|end| batch.len().min(end * size));
+            Ok(match &batch[from..to] {
+                [] => None,
+                own => Some((runner.run(data, own, is_last)?, (own.len(), batch.len()))),
+            })
+        };
+        self.train(order, &mut run, averages)?;
+        Ok(())
+    }
+}
+
+impl Shards<Rollout> {
+    /// In its initial state. The node makes its own data, in windows of at most `longest` cycles.
+    pub(super) fn on_its_own(
+        family: &mut Family,
+        setup: &Setup,
+        longest: usize,
+        options: &TrainOptions,
+    ) -> Result<Self, Error> {
+        let size = setup.shard();
+        let parts = (family.program(size)?.clone(), family.sharded(size)?.clone());
+        let rollout = Rollout::open(&parts.1.gradients, &options.engine, longest)?;
+        Self::new(parts, rollout, setup, options)
+    }
+
+    /// Runs a window of each shard, and then the updates. Returns the number of cycles of the longest of these windows.
+    /// `see` gets the outputs of each shard that is computed here.
+    pub(super) fn step(
+        &mut self,
+        averages: &mut Averages,
+        see: &mut dyn FnMut(usize, &[KnownOutputs]) -> Result<(), Error>,
+    ) -> Result<usize, Error> {
+        self.step_in(self.here.clone(), averages, see)
+    }
+
+    /// The same, with the shards that are computed here in that order.
+    fn step_in(
+        &mut self,
+        order: impl Iterator<Item = usize>,
+        averages: &mut Averages,
+        see: &mut dyn FnMut(usize, &[KnownOutputs]) -> Result<(), Error>,
+    ) -> Result<usize, Error> {
+        let shards = self.shards;
+        let mut run = |rollout: &mut Rollout, shard: usize| {
+            let outputs = rollout.advance(Reach { windows: 1, cycles: u64::MAX })?.outputs;
+            see(shard, &outputs)?;
+            Ok(Some((outputs, (1, shards))))
+        };
+        self.train(order, &mut run, averages)
+    }
+}
+
+impl<T: Trace> Shards<T> {
+    /// In its initial state. `parts` are the whole program and its two parts; `trace` runs the gradients.
+    fn new(
+        (program, sharded): (Program, Sharded),
+        trace: T,
+        setup: &Setup,
+        options: &TrainOptions,
+    ) -> Result<Self, Error> {
+        let size = setup.shard();
         let wish = Use::new(Feeding::Windows { cycles: None });
-        let update = Session::open(&sharded.update, family.engine(), &wish)?;
+        let update = Session::open(&sharded.update, &options.engine, &wish)?;
         let seen = Session::open(&program, &Engine::simulator(), &wish)?;
-        let runner = Runner::gradients(family, size, cycles)?;
         let (ranks, interrupt) = (options.group().cloned(), options.interrupt.clone());
         let here = ranks.as_ref().map_or(0..setup.shards, |ranks| ranks.shards(setup.shards));
         let (shards, own) = (setup.shards, Vec::new());
         let mut shards =
-            Self { program, sharded, runner, shards, here, own, update, size, seen, ranks, interrupt };
+            Self { program, sharded, trace, shards, here, own, update, size, seen, ranks, interrupt };
         let begin = shards.remembered()?;
         for shard in shards.here.clone() {
             let begin = shards.with_ticks(begin.clone(), shard)?;
@@ -153,33 +272,22 @@ impl<'f> Shards<'f> {
         self.seen.set_states(&self.of_first()?.into_iter().collect())
     }
 
-    /// Runs a batch: every shard its part of it, and then the updates.
-    pub(super) fn step(
-        &mut self,
-        data: &Windows,
-        batch: &[usize],
-        is_last: bool,
-        averages: &mut Averages,
-    ) -> Result<(), Error> {
-        self.step_in(self.here.clone(), (data, batch, is_last), averages)
-    }
-
-    /// The same, with the shards that are computed here in that order.
-    fn step_in(
+    /// Runs what `run` says for each of these shards, in this order, and then the updates. Returns the number of cycles
+    /// of the longest window of all shards.
+    fn train(
         &mut self,
         order: impl Iterator<Item = usize>,
-        (data, batch, is_last): (&Windows, &[usize], bool),
+        run: &mut dyn FnMut(&mut T, usize) -> Result<Shared, Error>,
         averages: &mut Averages,
-    ) -> Result<(), Error> {
+    ) -> Result<usize, Error> {
         let parameters = self.parameters()?;
         let (mut tree, mut total) = (Tree::new(self.shards), None);
         for shard in order {
-            let [from, to] = [shard, shard + 1].map(|end| batch.len().min(end * self.size));
-            let part = match &batch[from..to] {
-                [] => None,
-                own => {
-                    let outputs = self.run(shard, (data, own, is_last), &parameters)?;
-                    let share = (own.len(), batch.len());
+            self.begin(shard, &parameters)?;
+            let part = match run(&mut self.trace, shard)? {
+                None => None,
+                Some((outputs, share)) => {
+                    self.own[shard - self.here.start] = self.remembered()?;
                     let part = Part::new(&self.program, &self.sharded, &outputs, share);
                     Some(part.map_err(|d| self.program.error(d))?)
                 }
@@ -189,10 +297,11 @@ impl<'f> Shards<'f> {
         if let Some(ranks) = &self.ranks {
             total = self.exchange(ranks, tree).map_err(|d| self.program.error(d))?;
         }
-        let Some(Some(total)) = total else { return Ok(()) };
+        let Some(Some(total)) = total else { return Ok(0) };
         averages.join(&total.averages);
         let norms = self.update(total.given)?;
-        averages.add_norms(&norms, self.sharded.update.gradients()).map_err(|d| self.update.fail(d))
+        averages.add_norms(&norms, self.sharded.update.gradients()).map_err(|d| self.update.fail(d))?;
+        Ok(total.cycles)
     }
 
     /// The sum of the parts of all ranks. Each rank adds a piece of all gradients, and then sends its sums to all; so
@@ -237,7 +346,9 @@ impl<'f> Shards<'f> {
             }
         }
         let whole = Part::whole(pieces, &form.shapes);
-        whole.map(|whole| Some(Some(whole))).ok_or_else(|| differ("ranks added different gradients".to_owned()))
+        whole
+            .map(|whole| Some(Some(whole)))
+            .ok_or_else(|| differ("ranks added different gradients".to_owned()))
     }
 
     /// What each part has.
@@ -250,26 +361,17 @@ impl<'f> Shards<'f> {
         }
     }
 
-    /// Runs the windows of a shard.
-    fn run(
-        &mut self,
-        shard: usize,
-        (data, windows, is_last): (&Windows, &[usize], bool),
-        parameters: &States,
-    ) -> Result<Vec<KnownOutputs>, Error> {
-        let place = shard - self.here.start;
-        let Snapshot { states, delays } = &self.own[place];
+    /// Continues the trace of a shard, with these parameters.
+    fn begin(&mut self, shard: usize, parameters: &States) -> Result<(), Error> {
+        let Snapshot { states, delays } = &self.own[shard - self.here.start];
         let states = states.iter().chain(parameters.iter());
         let states = states.map(|(key, held)| (Arc::clone(key), held.clone())).collect();
-        self.runner.continue_from(&Snapshot { states, delays: delays.clone() })?;
-        let outputs = self.runner.run(data, windows, is_last)?;
-        self.own[place] = self.remembered()?;
-        Ok(outputs)
+        self.trace.session_mut().set_snapshot(&Snapshot { states, delays: delays.clone() })
     }
 
     /// What the program of gradients remembers now, but for the parameters that are updated.
     fn remembered(&self) -> Result<Snapshot, Error> {
-        let mut now = self.runner.session().snapshot()?;
+        let mut now = self.trace.session().snapshot()?;
         now.states.retain(|key| !self.is_exchanged(key));
         Ok(now)
     }
@@ -293,7 +395,7 @@ impl<'f> Shards<'f> {
         for key in &self.sharded.ticks {
             let Some(held) = begin.states.get(key) else { continue };
             let tick = held.to_host().map_err(|e| self.program.error(e.diagnostic()))?;
-            let apart = i64::try_from(shard).unwrap_or(0).wrapping_mul(TICKS);
+            let apart = first_tick(shard);
             ticks.extend(tick.as_int().map(|n| (Arc::clone(key), Value::Int(n.wrapping_add(apart)))));
         }
         Ok(over(begin, ticks))

@@ -44,7 +44,7 @@ pub(super) struct Common {
     /// How many windows a step has.
     size: usize,
     /// How many shards a step has.
-    shards: usize,
+    pub(super) shards: usize,
     /// How many windows are stacked: the windows of a shard.
     pub(super) stacked: usize,
     /// The requested number of windows of a step, if there is one.
@@ -100,7 +100,7 @@ impl Common {
         let mut family = Family::new(source, compile.clone(), options.engine.clone())?;
         let recipe = before.map_or(&options.recipe, |position| &position.preparation.asked);
         let size = match windows {
-            None => known.unwrap_or(1),
+            None => own_size(known.unwrap_or(shards), shards)?,
             Some(count) => batch.min(count(recipe)?).max(1),
         };
         let stacked = size.div_ceil(shards);
@@ -280,6 +280,19 @@ pub(super) fn refuse_shards(options: &TrainOptions, what: &str) -> Result<(), Di
         }
         Some(_) | None => Ok(()),
     }
+}
+
+/// The number of windows in a step of a node that makes its own data: each shard has as many of them.
+fn own_size(size: usize, shards: usize) -> Result<usize, Diagnostic> {
+    if size.is_multiple_of(shards) {
+        return Ok(size);
+    }
+    Err(Diagnostic::error(
+        codes::BAD_OPTION,
+        format!("{size} windows cannot be divided among {shards} shards"),
+    )
+    .note("the node makes its own data, so each shard has as many windows as the others")
+    .help(format!("let the batch be a multiple of the shards: `--batch {}`", size.next_multiple_of(shards))))
 }
 
 /// How many windows a step has: as asked for, else by default. A node that stacks no windows has one in each shard.

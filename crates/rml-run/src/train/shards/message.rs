@@ -27,6 +27,7 @@ pub(super) fn write(part: Option<&Part>, (rank, ranks): (usize, usize), to: &mut
         number(sum, to);
         number(weight, to);
     }
+    number(part.cycles as u64, to);
 }
 
 /// The elements of a gradient that rank `rank` of `ranks` adds.
@@ -82,7 +83,8 @@ impl Reader<'_> {
         let bits = averages.bits().map(|_| Some((self.number()?, self.number()?)));
         let bits: Vec<(u64, u64)> = bits.collect::<Option<_>>()?;
         averages.set_bits(&bits);
-        Some(Some(Part { given, averages }))
+        let cycles = usize::try_from(self.number()?).ok()?;
+        Some(Some(Part { given, averages, cycles }))
     }
 
     /// Whether all bytes were read.

@@ -16,6 +16,8 @@ pub(super) struct Part {
     pub(super) given: Vec<Given>,
     /// The sums of the metrics.
     pub(super) averages: Averages,
+    /// How many cycles the longest of the windows has.
+    pub(super) cycles: usize,
 }
 
 /// What is given to the update of a parameter.
@@ -46,7 +48,8 @@ impl Part {
             given.gradient = given.gradient.map(|value| weighted(value, share));
             Ok(given)
         });
-        Ok(Self { given: given.collect::<Result<_, Diagnostic>>()?, averages })
+        let cycles = outputs.iter().map(KnownOutputs::cycles).sum();
+        Ok(Self { given: given.collect::<Result<_, Diagnostic>>()?, averages, cycles })
     }
 
     /// Joins the pieces that ranks added into gradients of these shapes.
@@ -75,6 +78,7 @@ impl Part {
     /// Adds the part of the shards after these.
     pub(super) fn add(&mut self, other: Self) {
         self.averages.join(&other.averages);
+        self.cycles = self.cycles.max(other.cycles);
         for (given, other) in self.given.iter_mut().zip(other.given) {
             given.ticks = given.ticks.max(other.ticks);
             given.gradient = match (given.gradient.take(), other.gradient) {

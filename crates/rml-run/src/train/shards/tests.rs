@@ -11,6 +11,7 @@ use rml_testkit::Lcg;
 use super::*;
 use crate::runner::Metrics;
 
+mod environments;
 #[path = "../../../../rml/tests/support/networks.rs"]
 mod networks;
 
@@ -79,7 +80,8 @@ impl<'a> Training<'a> {
         let program = ok(family.program(setup.shard())).clone();
         let (windows, batches) = self.batches(&program);
         let mut averages = Averages::new(&program);
-        let mut run = ok(Shards::new(&mut family, &setup, windows.same_length(), &TrainOptions::default()));
+        let mut run =
+            ok(Shards::on_data(&mut family, &setup, windows.same_length(), &TrainOptions::default()));
         for (batch, is_last) in batches {
             let order = (0..shards).map(|i| (turn + i * step) % shards);
             ok(run.step_in(order, (&windows, &batch, is_last), &mut averages));
@@ -95,7 +97,7 @@ impl<'a> Training<'a> {
             let (windows, batches) = self.batches(&program);
             let mut averages = Averages::new(&program);
             let options = TrainOptions { ranks: Some(Ranks::new(group)), ..TrainOptions::default() };
-            let mut run = ok(Shards::new(&mut family, &setup, windows.same_length(), &options));
+            let mut run = ok(Shards::on_data(&mut family, &setup, windows.same_length(), &options));
             for (batch, is_last) in batches {
                 ok(run.step(&windows, &batch, is_last, &mut averages));
             }
@@ -351,7 +353,7 @@ fn refused(text: &str, data: Columns) -> String {
     let (windows, batches) = training.batches(&program);
     let mut averages = Averages::new(&program);
     let cycles = windows.same_length();
-    let outcome = Shards::new(&mut family, &setup, cycles, &TrainOptions::default())
+    let outcome = Shards::on_data(&mut family, &setup, cycles, &TrainOptions::default())
         .and_then(|mut run| run.step(&windows, &batches[0].0, false, &mut averages));
     let error = outcome.expect_err("it has no shards");
     assert_eq!(error.code(), Some(codes::CANNOT_SHARD), "{error}");
