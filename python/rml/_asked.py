@@ -33,7 +33,7 @@ def asked(given: Mapping[str, Any], again: str, files: ExitStack) -> tuple[list[
     )
     same = (
         "node", "batch", "shards", "epochs", "windows", "cycles", "until", "seed", "test", "shuffle", "precision",
-        "allow_nan", "on_disk", "save", "save_every", "best", "patience", "log", "resume", "stats",
+        "allow_nan", "on_disk", "save", "best", "patience", "log", "resume", "stats",
         "keep_states", "episodes_of",
     )
     table = None if of.data is None else _windows(of.data, files)
@@ -44,6 +44,7 @@ def asked(given: Mapping[str, Any], again: str, files: ExitStack) -> tuple[list[
         evaluate=of.evaluate if isinstance(of.evaluate, str) else None,
         evaluates=bool(of.evaluate),
         set=dict(of.set or {}),
+        save_every=str(given["save_every"]),
         report=every,
         validate=validate if is_part else None,
         validate_data=_windows(validate, files) if has_other else None,

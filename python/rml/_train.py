@@ -360,7 +360,7 @@ def train(
     end: str | None = None,
     rest: str | None = None,
     save: Path | None = None,
-    save_every: int = 1,
+    save_every: int | str = 1,
     best: Path | None = None,
     patience: int | None = None,
     metric: str | None = None,
@@ -400,11 +400,12 @@ def train(
     batch is computed, one after the other, `epochs` the total number of epochs, `seed` the seed of initial values,
     split and shuffling. `test` and `validate` are the windows to keep: a share below 1.0 or a count, drawn by the
     seed, or `"last:0.2"` and `"last:297"` for the last ones in the order of the data; `validate` may be other data.
-    `save` names a checkpoint, which is written every `save_every` epochs and at the end; `resume` names a
-    checkpoint to continue from, and `best` one for the best epoch by `metric`, such as `"accuracy:max"`. `init` has the
-    parameters to begin a new training with: a checkpoint (`"old.safetensors:net_0"`), or arrays by path. `patience`
-    ends the training after this many epochs without a better one. `engine`, `backend`, `device` and `threads` are as
-    for `Program.session`. With `on_disk`, data in files larger than memory is read in pieces, with the same bits.
+    `save` names a checkpoint, which is written every `save_every` epochs (or updates: `"200steps"`) and at the end;
+    `resume` names a checkpoint to continue from, and `best` one for the best epoch by `metric`, such as
+    `"accuracy:max"`. `init` has the parameters to begin a new training with: a checkpoint
+    (`"old.safetensors:net_0"`), or arrays by path. `patience` ends the training after this many epochs without a
+    better one. `engine`, `backend`, `device` and `threads` are as for `Program.session`. With `on_disk`, data in
+    files larger than memory is read in pieces, with the same bits.
 
     `log` names a folder for the metrics, `plot` a file that ends with `.svg` for the learning curves, and `report` one
     that ends with `.html` for the page of the training: curves, samples, a confusion matrix, parameters, and where time

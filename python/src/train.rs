@@ -77,7 +77,7 @@ pub(crate) struct Asked<'py> {
     allow_nan: bool,
     reading: Reading,
     save: Option<PathBuf>,
-    save_every: u64,
+    save_every: String,
     best: Option<PathBuf>,
     patience: Option<u64>,
     metric: Option<(String, bool)>,
@@ -164,7 +164,9 @@ impl Asked<'_> {
             allow_nan: self.allow_nan,
             recipe: self.reading.recipe(py)?,
             save: self.save,
-            save_every: self.save_every,
+            save_every: self.save_every.parse().map_err(|why: Diagnostic| {
+                PyValueError::new_err(format!("{}; found {}", why.message, self.save_every))
+            })?,
             best: self.best,
             patience: self.patience,
             criterion: self.metric.map(criterion),

@@ -4,7 +4,8 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use rml::{
-    BestBy, Classes, Criterion, Diagnostic, PruneRule, StaticValue, SweepSamples, SweepValues, TestSplit,
+    BestBy, Classes, Criterion, Diagnostic, PruneRule, SaveEvery, StaticValue, SweepSamples, SweepValues,
+    TestSplit,
 };
 
 /// The deepest nesting of an array; deeper arrays are refused.
@@ -272,6 +273,11 @@ pub(crate) fn split(text: &str) -> Result<TestSplit, String> {
     text.parse().map_err(|why: Diagnostic| why.message)
 }
 
+/// How often to save.
+pub(crate) fn save_every(text: &str) -> Result<SaveEvery, String> {
+    text.parse().map_err(|why: Diagnostic| why.message)
+}
+
 struct Reader<'a> {
     rest: &'a str,
 }
@@ -417,6 +423,9 @@ mod tests {
 
     #[test]
     fn splits_and_counts() {
+        assert_eq!(save_every("0"), Ok(SaveEvery::Epochs(0)));
+        assert_eq!(save_every("200 steps"), Ok(SaveEvery::Steps(200)));
+        assert!(save_every("0steps").is_err() && save_every("-1").is_err() && save_every("steps").is_err());
         assert_eq!(split("297"), Ok(TestSplit::Count(297)));
         assert_eq!(split("0.2"), Ok(TestSplit::Share(0.2)));
         assert_eq!(split("last:297"), Ok(TestSplit::LastCount(297)));

@@ -99,6 +99,40 @@ fn processes_train_as_one_does() {
     }
 }
 
+/// Environments are shards, too: each process has some of them. The episodes of all are logged.
+#[test]
+fn processes_learn_from_environments() {
+    let example = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/cartpole.rml");
+    let text = std::fs::read_to_string(example).expect("an example");
+    let folder = Folder::new().file("cart.rml", text);
+    let all = "train cart.rml --windows 6 --report 3 --test 2 --save-every 2steps";
+    let rest = "train cart.rml --windows 9";
+    folder.rml(&format!("{all} --shards 3 --save one --episodes one.csv")).ok();
+    folder.rml(&format!("{rest} --resume one --save one --episodes one.csv")).ok();
+    let log = folder.read("one.csv");
+    let rows: Vec<usize> =
+        log.lines().skip(1).map(|line| line.split(',').nth(1).unwrap().parse().unwrap()).collect();
+    // Each of the three environments has 16 carts.
+    assert!(rows.iter().any(|row| *row < 16) && rows.iter().any(|row| *row >= 32), "{log}");
+    let other = |rank: usize| if rank == 1 { "--report 4" } else { "--report 3" }.to_owned();
+    let found = together(&folder, 2, "train cart.rml --windows 6", other);
+    found.into_iter().for_each(|run| drop(run.fails(1, &["error[ranks-differ]", "\"report\":4"])));
+    for ranks in [2, 3] {
+        let own = |rank: usize| {
+            if rank == 0 {
+                format!("--save {ranks} --episodes {ranks}.csv")
+            } else {
+                format!("--save none --episodes {ranks}.csv")
+            }
+        };
+        let mut found = together(&folder, ranks, &format!("{all} --shards 3"), own);
+        found.extend(together(&folder, ranks, &format!("{rest} --resume {ranks}"), own));
+        found.into_iter().for_each(|run| drop(run.ok()));
+        assert!(bytes(&folder, &ranks.to_string()) == bytes(&folder, "one"), "{ranks} processes");
+        assert_eq!(folder.read(&format!("{ranks}.csv")), log, "{ranks} processes");
+    }
+}
+
 /// Also in the middle of an epoch.
 #[test]
 fn a_run_continues_with_another_number_of_processes() {

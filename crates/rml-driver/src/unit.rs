@@ -15,6 +15,7 @@ use crate::analysis::calls::calls;
 use crate::front::Front;
 use crate::lower::{Learning, runnable, with_gradients};
 use crate::options::{Options, root};
+use crate::probe;
 use crate::program::Program;
 use crate::source::Source;
 
@@ -81,7 +82,8 @@ impl Unit {
     /// # Errors
     /// The same as for [`program`](Self::program); an update that cannot be separated from the rest.
     pub fn sharded(&self) -> Result<Sharded, Error> {
-        let made = pass::inline_with_gradients(&self.module).and_then(|inlined| {
+        let made = pass::inline_with_gradients(&self.module).and_then(|mut inlined| {
+            probe::probe(&mut inlined.flat, &self.options.probes)?;
             let mut cut = pass::cut(&inlined)?;
             let norms = match self.options.gradients {
                 true => cut.show_norms(|key| inlined.gradients.contains_key(key)),

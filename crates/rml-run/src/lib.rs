@@ -49,7 +49,7 @@ pub use train::log::FILES as LOG_FILES;
 pub use train::observer::{
     EpochSummary, Norms, Observer, ParameterStats, Progress, Ran, TrainInfo, TrainReport,
 };
-pub use train::options::{BestBy, Criterion, Evaluate, Length, TestSplit, TrainOptions, Validate};
+pub use train::options::{BestBy, Criterion, Evaluate, Length, SaveEvery, TestSplit, TrainOptions, Validate};
 pub use train::plot::{learning_curves, sweep_curves};
 pub use train::ranks::Ranks;
 pub use train::record::{TrainPage, TrainRecord};

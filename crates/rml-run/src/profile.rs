@@ -94,6 +94,7 @@ impl ProfileReport {
             Phase::Compile => ("(compilation)", cost.ns, Some(cost.calls)),
             Phase::Data => ("(data)", cost.ns, Some(cost.calls)),
             Phase::Checkpoint => ("(checkpoints)", cost.ns, Some(cost.calls)),
+            Phase::Exchange => ("(exchange with other processes)", cost.ns, Some(cost.calls)),
         });
         let programs = ["(programs compiled by the backend)", "(programs loaded by the backend)"];
         let programs = programs.into_iter().zip(&self.measured.programs);

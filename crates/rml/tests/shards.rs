@@ -64,6 +64,49 @@ fn a_training_that_continues_has_the_same_bits() {
     }
 }
 
+/// Keeps all versions of a checkpoint that it sees in the middle of a training.
+struct Versions {
+    file: std::path::PathBuf,
+    seen: Vec<Vec<u8>>,
+}
+
+impl rml::Observer for Versions {
+    fn batch(&mut self, _: &rml::Progress<'_>) {
+        let Ok(bytes) = std::fs::read(&self.file) else { return };
+        if self.seen.last() != Some(&bytes) {
+            self.seen.push(bytes);
+        }
+    }
+}
+
+/// A checkpoint that is written in the middle of an epoch or report continues with the bits of a training in one go,
+/// with windows of data and with those that the node makes itself.
+#[test]
+fn checkpoints_after_some_steps_continue() {
+    let (dir, text, data) = (tempfile::tempdir().unwrap(), rich(), data(47));
+    let length = rml::Length { windows: Some(7), report: Some(4), ..rml::Length::default() };
+    let own = std::fs::read_to_string("../../examples/cartpole.rml").unwrap();
+    for (shards, length) in [(1, None), (3, None), (1, Some(length.clone())), (2, Some(length))] {
+        let text = if length.is_some() { &own } else { &text };
+        let of = if length.is_some() { "own" } else { "data" };
+        let [whole, part] = ["whole", "part"].map(|n| dir.path().join(format!("{n} {of} {shards}")));
+        let batch = length.is_none().then_some(10);
+        let asked = TrainOptions { batch, length, ..sharded(&whole, 2, shards) };
+        train(text, &data, &TrainOptions { save_every: rml::SaveEvery::Epochs(0), ..asked.clone() });
+        let end = std::fs::read(&whole).unwrap();
+        let mut versions = Versions { file: part.clone(), seen: Vec::new() };
+        let asked = TrainOptions { save: Some(part.clone()), save_every: rml::SaveEvery::Steps(3), ..asked };
+        rml::train(&source(text), &data, &asked, &mut versions).unwrap();
+        assert!(std::fs::read(&part).unwrap() == end, "{shards} shards: saving changes nothing");
+        assert!(!versions.seen.is_empty(), "{shards} shards: nothing was saved on the way");
+        for version in versions.seen {
+            std::fs::write(&part, version).unwrap();
+            train(text, &data, &TrainOptions { resume: Some(part.clone()), ..asked.clone() });
+            assert!(std::fs::read(&part).unwrap() == end, "{shards} shards");
+        }
+    }
+}
+
 #[test]
 fn shards_have_states_of_their_own() {
     let (dir, text) = (tempfile::tempdir().unwrap(), rich());
@@ -156,7 +199,8 @@ fn another_number_of_shards_does_not_continue() {
     assert_eq!(code(rml::train(&source(CLASSIFIER), &data(23), &none, &mut ())), "bad-option");
     let free = "node square() -> (o)  k = param(1.0);  o = k * k;  node train() -> (loss)  loss = diff_square(true, -0.1);";
     let length = Some(rml::Length { windows: Some(3), ..rml::Length::default() });
-    let free_options = TrainOptions { length, shards: Some(2), batch: None, ..options(&file, 1) };
+    let free_options = TrainOptions { length, shards: Some(2), batch: Some(1), ..options(&file, 1) };
+    // Each shard has an environment, so one environment is not enough for two.
     assert_eq!(code(rml::train(&source(free), &Columns::default(), &free_options, &mut ())), "bad-option");
 }
 

@@ -20,7 +20,7 @@ use crate::{Sources, Span};
 ///
 /// ```
 /// # use rml_base::profile as rml;
-/// assert_eq!(rml::Phase::ALL.map(rml::Phase::name), ["compilation", "data", "checkpoints"]);
+/// assert_eq!(rml::Phase::ALL.map(rml::Phase::name), ["compilation", "data", "checkpoints", "exchange"]);
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Phase {
@@ -30,11 +30,13 @@ pub enum Phase {
     Data,
     /// Reading and writing checkpoints.
     Checkpoint,
+    /// Waiting for the messages of other processes, and sending messages to them.
+    Exchange,
 }
 
 impl Phase {
     /// All phases.
-    pub const ALL: [Phase; 3] = [Phase::Compile, Phase::Data, Phase::Checkpoint];
+    pub const ALL: [Phase; 4] = [Phase::Compile, Phase::Data, Phase::Checkpoint, Phase::Exchange];
 
     /// The name of the phase, for people.
     pub fn name(self) -> &'static str {
@@ -42,6 +44,7 @@ impl Phase {
             Phase::Compile => "compilation",
             Phase::Data => "data",
             Phase::Checkpoint => "checkpoints",
+            Phase::Exchange => "exchange",
         }
     }
 }
@@ -89,7 +92,7 @@ pub struct Measured {
     /// The time since the start of the profile, in nanoseconds.
     pub total: u64,
     /// The cost of each phase, in the order of [`Phase::ALL`].
-    pub phases: [Cost; 3],
+    pub phases: [Cost; 4],
     /// The programs that a backend compiled within calls of engines, and those that it loaded instead of compiling
     /// them.
     pub programs: [Cost; 2],

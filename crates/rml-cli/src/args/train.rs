@@ -67,13 +67,14 @@ pub(crate) struct Train {
     #[arg(long, value_name = "NAME")]
     pub(crate) evaluate: Option<String>,
     /// Compute each batch in N parts, one after the other, and update the parameters once, by the mean of their
-    /// gradients: for batches that do not fit in memory at once. By default 1, or the number in the checkpoint
-    #[arg(long, value_name = "N", value_parser = values::positive, requires = "data")]
+    /// gradients: for batches that do not fit in memory at once. Without data: learn from N environments. By default 1,
+    /// or the number in the checkpoint
+    #[arg(long, value_name = "N", value_parser = values::positive, conflicts_with = "stream")]
     pub(crate) shards: Option<usize>,
     /// Train together with the other processes that a launcher (torchrun, srun, mpirun) started, each with its part of
     /// the shards. By default, each process has one shard. The result is that of one process with --shards. The first
     /// process prints and writes the files
-    #[arg(long, requires = "data", conflicts_with_all = ["own", "runs"])]
+    #[arg(long, conflicts_with_all = ["stream", "runs"])]
     pub(crate) distributed: bool,
     /// With --distributed: how long to wait for another process, such as 30s, 5m or 1h
     #[arg(long, value_name = "TIME", default_value = "5m", value_parser = values::duration, requires = "distributed")]
@@ -108,9 +109,9 @@ pub(crate) struct Train {
     /// Write a checkpoint to this file at the end, on interruption and after epochs or reports
     #[arg(long, value_name = "FILE")]
     pub(crate) save: Option<PathBuf>,
-    /// How often to save, in epochs or reports; 0 = at the end only
-    #[arg(long, value_name = "N", default_value_t = 1, requires = "kept")]
-    pub(crate) save_every: u64,
+    /// How often to save, in epochs or reports; 0 = at the end only. 200steps: after so many updates
+    #[arg(long, value_name = "N|Nsteps", default_value = "1", value_parser = values::save_every, requires = "kept")]
+    pub(crate) save_every: rml::SaveEvery,
     /// Write a checkpoint to this file whenever an epoch or report is the best so far
     #[arg(long, value_name = "FILE")]
     pub(crate) best: Option<PathBuf>,

@@ -10,6 +10,7 @@ use serde_json::json;
 use super::train::train as train_here;
 use crate::args::Train;
 use crate::output::{Output, Stop};
+use crate::values::Report;
 
 /// Meets the other processes, and trains with them.
 pub(super) fn train(args: &Train, output: &mut Output) -> Result<(), Stop> {
@@ -39,7 +40,7 @@ fn join(args: &Train, launch: Launch) -> Result<(Train, Ranks), Stop> {
     }
     if !ranks.is_first() {
         (args.plot, args.profiling.profile, args.view) = (None, None, false);
-        args.report.clear();
+        args.report.retain(|report| matches!(report, Report::Every(_)));
     }
     Ok((args, ranks))
 }

@@ -225,7 +225,7 @@ impl TrainingPosition {
                 && (*done as u64) < length.report
                 && *done as u64 <= length.windows
                 && length.windows <= length.cycles
-                && sums(length.cycles);
+                && sums(length.cycles.saturating_mul(self.setup.shards as u64));
         }
         let counts = |ranges: &Ranges| {
             ranges.is_possible(*windows)

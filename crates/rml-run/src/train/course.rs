@@ -43,6 +43,11 @@ pub(super) trait Blocks {
         Ok(())
     }
 
+    /// How many steps a block had.
+    fn steps(&self, ran: &Ran) -> u64 {
+        ran.windows
+    }
+
     /// Whether averages must be finite after each block; otherwise only at the end of a report.
     fn is_checked_at_once(&self) -> bool {
         true
@@ -194,11 +199,21 @@ impl<'a> Course<'a> {
         let can_save = blocks.settle(&|| self.reached());
         let (epoch, windows) = (self.position.reached.epoch + 1, self.position.reached.done);
         observer.batch(&Progress { epoch, windows, of: self.of, metrics: &metrics });
+        let is_due = self.records.steps(blocks.steps(&ran));
         if can_save && windows >= self.of {
             self.check(&metrics, &*blocks)?;
             self.complete(blocks, observer)?;
         }
+        if can_save && is_due {
+            self.position.reached = self.savable(blocks);
+            self.keep(blocks, Keeper::part)?;
+        }
         Ok(())
+    }
+
+    /// The progress when states could be saved last.
+    fn savable(&self, blocks: &mut dyn Blocks) -> Reached {
+        blocks.settled().map_or_else(|| self.reached(), |settled| settled.clone())
     }
 
     /// Ends an epoch or report: evaluates, records and reports it.
@@ -255,7 +270,7 @@ impl<'a> Course<'a> {
             self.keep(blocks, |records, now| records.rest(&mut summary, now))?;
             self.tell(summary, blocks, observer)?;
         }
-        self.position.reached = blocks.settled().map_or_else(|| self.reached(), |settled| settled.clone());
+        self.position.reached = self.savable(blocks);
         blocks.show(observer)?;
         self.keep(blocks, Keeper::end)?;
         Ok(self.report)

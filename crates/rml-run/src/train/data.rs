@@ -265,6 +265,10 @@ impl Blocks for Epochs<'_> {
         reached.epoch >= self.epochs
     }
 
+    fn steps(&self, ran: &Ran) -> u64 {
+        u64::from(ran.windows > 0)
+    }
+
     fn describe(&self, info: &mut TrainInfo) {
         info.train_windows = self.train_set.len();
         info.validation_windows = self.test.as_ref().map_or(0, Test::validation_windows);

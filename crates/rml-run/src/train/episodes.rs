@@ -144,7 +144,7 @@ impl Episodes {
         Ok(Self { places, file: file.map(begin).transpose()?, is_csv })
     }
 
-    /// The episodes that end in these outputs, the first of which is that of a cycle. The first environment has a row.
+    /// The episodes that end in these outputs of a shard, the first of which is that of a cycle.
     ///
     /// # Errors
     /// The outputs cannot be read.
@@ -152,15 +152,14 @@ impl Episodes {
         &self,
         outputs: &[KnownOutputs],
         first: u64,
-        first_row: usize,
+        shard: usize,
     ) -> Result<Vec<Episode>, Diagnostic> {
         let mut found: Vec<Episode> = Vec::new();
         let mut cycle = first;
         for known in outputs {
-            found.extend(self.found(known, cycle)?);
+            found.extend(self.found(known, cycle, shard)?);
             cycle += known.cycles() as u64;
         }
-        found.iter_mut().for_each(|episode| episode.row += first_row);
         Ok(found)
     }
 
@@ -178,8 +177,9 @@ impl Episodes {
         file.write(found.iter().map(line).collect::<String>().as_bytes())
     }
 
-    /// The episodes that end in these cycles, in the order of cycles and rows.
-    fn found(&self, known: &KnownOutputs, first: u64) -> Result<Vec<Episode>, Diagnostic> {
+    /// The episodes that end in these cycles, in the order of cycles and rows. The rows of a shard follow those of the
+    /// shards before it.
+    fn found(&self, known: &KnownOutputs, first: u64, shard: usize) -> Result<Vec<Episode>, Diagnostic> {
         let mut columns: Vec<Vec<Option<Value>>> = vec![vec![None; known.cycles()]; VARIABLES.len()];
         for (column, place) in columns.iter_mut().zip(&self.places) {
             known.for_each_value(*place, |at, value| column[at] = Some(value.clone()))?;
@@ -189,13 +189,14 @@ impl Episodes {
         for (at, ended) in ended.iter().enumerate() {
             let Some(Data::Bool(ended)) = ended.as_ref().map(Value::to_data) else { continue };
             let cut = truncated[at].as_ref().map(Value::to_data);
+            let before = shard * ended.len();
             for (row, _) in ended.iter().enumerate().filter(|(_, ended)| **ended) {
                 let truncated = match &cut {
                     Some(Data::Bool(cut)) => cut.get(row).copied(),
                     Some(Data::Int(_) | Data::F32(_) | Data::F64(_)) | None => None,
                 };
                 let (length, total) = (element(length[at].as_ref(), row), element(total[at].as_ref(), row));
-                found.push(Episode { cycle: first + at as u64, row, total, length, truncated });
+                found.push(Episode { cycle: first + at as u64, row: before + row, total, length, truncated });
             }
         }
         Ok(found)

@@ -64,9 +64,9 @@ impl<'a> Free<'a> {
         let open =
             |asked| Episodes::open(asked, &common.program, &common.compile.probes, resumed, options.writes());
         let episodes = options.episodes.as_ref().map(open).transpose()?;
-        let (stacked, ranks) = (position.setup.shard(), options.group());
+        let ranks = options.group();
         let course = Course::new(options, &common.program, names, position)?;
-        Ok(Self { blocks: Rollouts { length, steps, stacked, evaluation, episodes, ranks }, course })
+        Ok(Self { blocks: Rollouts { length, steps, evaluation, episodes, ranks }, course })
     }
 
     /// The position at which it starts.
@@ -84,8 +84,6 @@ impl<'a> Free<'a> {
 struct Rollouts<'a> {
     length: &'a Length,
     steps: Steps<Rollout>,
-    /// How many environments each trace has.
-    stacked: usize,
     evaluation: Option<Evaluation>,
     episodes: Option<Episodes>,
     ranks: Option<&'a Ranks>,
@@ -140,7 +138,7 @@ impl Blocks for Rollouts<'_> {
         let mut found = Vec::new();
         let mut see = |shard: usize, outputs: &[_]| {
             if let Some(episodes) = &self.episodes {
-                found.extend(episodes.see(outputs, done.cycles, shard * self.stacked)?);
+                found.extend(episodes.see(outputs, done.cycles, shard)?);
             }
             Ok(())
         };

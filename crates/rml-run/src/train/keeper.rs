@@ -33,6 +33,16 @@ pub(super) trait Keeper {
         Ok(())
     }
 
+    /// This many steps were trained. Returns whether [`part`](Self::part) is due, as soon as states can be saved.
+    fn steps(&mut self, _: u64) -> bool {
+        false
+    }
+
+    /// It is due to keep a record in the middle of an epoch or report.
+    fn part(&mut self, _: &mut Now<'_>) -> Result<(), Error> {
+        Ok(())
+    }
+
     /// An epoch or report has ended. After an error, later keepers are not called.
     fn epoch(&mut self, _: &mut EpochSummary, _: &mut Now<'_>) -> Result<(), Error> {
         Ok(())

@@ -101,6 +101,47 @@ impl Default for TestSplit {
     }
 }
 
+/// How often a training writes its checkpoint, besides at the end and on interruption.
+///
+/// ```
+/// use rml::SaveEvery;
+///
+/// assert_eq!("5".parse(), Ok(SaveEvery::Epochs(5)));
+/// assert_eq!("200steps".parse(), Ok(SaveEvery::Steps(200)));
+/// ```
+#[derive(Clone, Copy, PartialEq, Eq, Debug, serde::Serialize)]
+pub enum SaveEvery {
+    /// After this many epochs or reports; 0 = at the end only.
+    Epochs(u64),
+    /// After this many steps: updates by a batch, or without data by a window. In a training whose windows may be open,
+    /// where the next window ends.
+    Steps(u64),
+}
+
+impl Default for SaveEvery {
+    fn default() -> Self {
+        Self::Epochs(1)
+    }
+}
+
+impl FromStr for SaveEvery {
+    type Err = Diagnostic;
+
+    /// # Errors
+    /// A text that is neither a number nor a positive number with `steps` behind it.
+    fn from_str(text: &str) -> Result<Self, Diagnostic> {
+        let steps = text.strip_suffix("steps");
+        match (steps.unwrap_or(text).trim_end().parse(), steps) {
+            (Ok(n), None) => Ok(Self::Epochs(n)),
+            (Ok(n @ 1..), Some(_)) => Ok(Self::Steps(n)),
+            (Ok(_) | Err(_), _) => {
+                let what = "expected a number of epochs such as 5, or a number of steps such as 200steps";
+                Err(Diagnostic::error(codes::BAD_OPTION, what).note(format!("found {text}")))
+            }
+        }
+    }
+}
+
 /// The windows by which epochs are compared, apart from the test windows.
 ///
 /// ```
@@ -336,10 +377,10 @@ pub struct TrainOptions {
     /// How columns become inputs. A resumed run continues with its own recipe. The recipe also applies when files are
     /// [read](Recipe::selection).
     pub recipe: Recipe,
-    /// The checkpoint to write: at the end, on interruption, and every `save_every` epochs or reports.
+    /// The checkpoint to write: at the end, on interruption, and as often as `save_every` says.
     pub save: Option<PathBuf>,
-    /// How often to save, in epochs or reports; 0 = at the end only.
-    pub save_every: u64,
+    /// How often to save.
+    pub save_every: SaveEvery,
     /// The checkpoint to write whenever an epoch or report is the best so far.
     pub best: Option<PathBuf>,
     /// After how many epochs or reports without a better one the training ends.
@@ -404,7 +445,7 @@ impl TrainOptions {
         let mut all = serde_json::to_value(position).unwrap_or_default();
         for (name, value) in [
             ("epochs", serde_json::json!(epochs)),
-            ("length", serde_json::json!(length)),
+            ("limits", serde_json::json!(length)),
             ("patience", serde_json::json!(patience)),
             ("metric", serde_json::json!(self.criterion.as_ref().map(ToString::to_string))),
             ("save", serde_json::json!(self.save.is_some())),
@@ -413,6 +454,7 @@ impl TrainOptions {
             ("stats", serde_json::json!(stats)),
             ("episodes", serde_json::json!(episodes.is_some())),
         ] {
+            debug_assert!(all.get(name).is_none(), "the position has an entry `{name}`");
             all[name] = value;
         }
         all
@@ -443,7 +485,7 @@ impl Default for TrainOptions {
             allow_nan: false,
             recipe: Recipe::default(),
             save: None,
-            save_every: 1,
+            save_every: SaveEvery::default(),
             best: None,
             patience: None,
             criterion: None,

@@ -10,7 +10,7 @@ use super::best::Search;
 use super::keeper::{Keeper, Names, Now, States};
 use super::log::Log;
 use super::observer::EpochSummary;
-use super::options::TrainOptions;
+use super::options::{SaveEvery, TrainOptions};
 use super::stats::Watched;
 use super::until::Goal;
 use crate::checkpoint::TrainingPosition;
@@ -40,7 +40,7 @@ impl<'a> Records<'a> {
             Watched::new(&names.parameters).map(boxed),
             search.map(boxed),
             log.transpose()?.map(boxed),
-            options.save.as_deref().map(|file| boxed(Saving { file, every: options.save_every })),
+            options.save.as_deref().map(|file| boxed(Saving { file, every: options.save_every, steps: 0 })),
         ];
         Ok(Self(keepers.into_iter().flatten().collect()))
     }
@@ -54,6 +54,14 @@ impl Keeper for Records<'_> {
     fn epoch(&mut self, summary: &mut EpochSummary, now: &mut Now<'_>) -> Result<(), Error> {
         self.0.iter_mut().try_for_each(|keeper| keeper.epoch(summary, now))?;
         now.failed.take().map_or(Ok(()), Err)
+    }
+
+    fn steps(&mut self, steps: u64) -> bool {
+        self.0.iter_mut().fold(false, |is_due, keeper| keeper.steps(steps) || is_due)
+    }
+
+    fn part(&mut self, now: &mut Now<'_>) -> Result<(), Error> {
+        self.0.iter_mut().try_for_each(|keeper| keeper.part(now))
     }
 
     fn rest(&mut self, summary: &mut EpochSummary, now: &mut Now<'_>) -> Result<(), Error> {
@@ -99,19 +107,34 @@ impl Keeper for Compiling {
 /// Writes the checkpoint.
 struct Saving<'a> {
     file: &'a Path,
-    /// How often, in epochs or reports; 0 = at the end only.
-    every: u64,
+    every: SaveEvery,
+    /// How many steps were trained since it was written in the middle of an epoch.
+    steps: u64,
 }
 
 impl Keeper for Saving<'_> {
     fn epoch(&mut self, _: &mut EpochSummary, now: &mut Now<'_>) -> Result<(), Error> {
-        let is_due = self.every > 0 && now.position.reached.epoch.is_multiple_of(self.every);
+        let is_due = match self.every {
+            SaveEvery::Epochs(every) => every > 0 && now.position.reached.epoch.is_multiple_of(every),
+            SaveEvery::Steps(_) => false,
+        };
         if is_due || now.failed.is_some() {
             self.end(now)?;
         }
         let saved = |e: Error| e.note(format!("what was learned is saved in {}", self.file.display()));
         now.failed = now.failed.take().map(saved);
         Ok(())
+    }
+
+    fn steps(&mut self, steps: u64) -> bool {
+        let SaveEvery::Steps(every) = self.every else { return false };
+        self.steps += steps;
+        self.steps >= every
+    }
+
+    fn part(&mut self, now: &mut Now<'_>) -> Result<(), Error> {
+        self.steps = 0;
+        self.end(now)
     }
 
     fn end(&mut self, now: &mut Now<'_>) -> Result<(), Error> {

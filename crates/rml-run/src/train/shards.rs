@@ -13,6 +13,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use indexmap::IndexMap;
 use rml_base::codes::run as codes;
+use rml_base::profile::Phase;
 use rml_base::{Diagnostic, Error};
 use rml_collective::Tree;
 use rml_data::Windows;
@@ -96,6 +97,7 @@ pub(super) struct Shards<T> {
     /// The whole program with the states of the first shard, for who looks at what was learned.
     seen: Session,
     ranks: Option<Ranks>,
+    engine: Engine,
     /// Set from outside to stop after the current step.
     interrupt: Option<Arc<AtomicBool>>,
 }
@@ -197,11 +199,12 @@ impl<T: Trace> Shards<T> {
         let wish = Use::new(Feeding::Windows { cycles: None });
         let update = Session::open(&sharded.update, &options.engine, &wish)?;
         let seen = Session::open(&program, &Engine::simulator(), &wish)?;
-        let (ranks, interrupt) = (options.group().cloned(), options.interrupt.clone());
+        let (ranks, engine) = (options.group().cloned(), options.engine.clone());
+        let interrupt = options.interrupt.clone();
         let here = ranks.as_ref().map_or(0..setup.shards, |ranks| ranks.shards(setup.shards));
         let (shards, own) = (setup.shards, Vec::new());
         let mut shards =
-            Self { program, sharded, trace, shards, here, own, update, size, seen, ranks, interrupt };
+            Self { program, sharded, trace, shards, here, own, update, size, seen, ranks, engine, interrupt };
         let begin = shards.remembered()?;
         for shard in shards.here.clone() {
             let begin = shards.with_ticks(begin.clone(), shard)?;
@@ -295,7 +298,8 @@ impl<T: Trace> Shards<T> {
             total = tree.put(shard, part, &mut Part::add);
         }
         if let Some(ranks) = &self.ranks {
-            total = self.exchange(ranks, tree).map_err(|d| self.program.error(d))?;
+            let exchange = || self.exchange(ranks, tree);
+            total = self.engine.time(Phase::Exchange, exchange).map_err(|d| self.program.error(d))?;
         }
         let Some(Some(total)) = total else { return Ok(0) };
         averages.join(&total.averages);

@@ -271,14 +271,16 @@ fn no_environment() -> Diagnostic {
         .help("leave `--episodes` out")
 }
 
-/// Refuses shards where windows are not divided among them.
-pub(super) fn refuse_shards(options: &TrainOptions, what: &str) -> Result<(), Diagnostic> {
-    match options.shards {
-        Some(2..) => {
-            let d = format!("shards divide the windows of data, and this trains on {what}");
-            Err(Diagnostic::error(codes::BAD_OPTION, d).help("leave `--shards` out"))
-        }
-        Some(_) | None => Ok(()),
+/// Refuses shards, and other processes, in a training on a stream.
+pub(super) fn refuse_shards(options: &TrainOptions) -> Result<(), Diagnostic> {
+    let refused = |what: &str, flag: &str| {
+        let d = format!("{what}, and this trains on lines of a stream");
+        Err(Diagnostic::error(codes::BAD_OPTION, d).help(format!("leave `{flag}` out")))
+    };
+    match (options.shards, options.group()) {
+        (_, Some(_)) => refused("processes divide data or environments among them", "--distributed"),
+        (Some(2..), None) => refused("shards divide data or environments among them", "--shards"),
+        (Some(_) | None, None) => Ok(()),
     }
 }
 

@@ -98,7 +98,7 @@ impl<'a> TrainStream<'a> {
         options: &'a TrainOptions,
         observer: &mut dyn Observer,
     ) -> Result<Self, Error> {
-        refuse_shards(options, "lines of a stream")?;
+        refuse_shards(options)?;
         // The norms of gradients are not computed, since answers would wait for them.
         let mut common = Common::new(source, None, options, false)?;
         ask_for_answers(&common.program)?;
