@@ -202,6 +202,17 @@ node train(x: num [2], y: num []{end}) -> (loss)
     assert!(!train(text(", end: bool []", "")).contains("unused-state"));
 }
 
+/// A parameter keeps its value from window to window, however short they are.
+#[test]
+fn a_parameter_is_no_unused_state() {
+    let net = "node line(x) -> (o)\n  k = param(0.0);\n  o = k * x;
+node train(x: num [], y: num [], end: bool []) -> (loss)
+  o, _ = diff_line(x, true, 0.05 * (y - o)) every end;\n  loss = (o - y) * (o - y);";
+    let folder = Folder::new().file("p.rml", net).file("d.csv", "x,y\n1,2\n2,4\n3,6\n4,8\n");
+    let told = folder.rml("train p.rml --data d.csv --epochs 1 --test 0").err;
+    assert!(told.contains("updated once a batch") && !told.contains("unused-state"), "{told}");
+}
+
 #[test]
 fn a_label_of_a_window_is_not_learned_from_each_cycle() {
     let data = r#"{"x": [[[0.5, 1.0], [0.2, 0.8]], [[0.1, 0.4], [0.3, 0.2]]], "y": [true, false]}"#;

@@ -251,9 +251,9 @@ mod tests {
             profile.time(Phase::Data, || while profile.now() < begin + 2_000_000 {});
         });
         let measured = profile.measured();
-        let [compile, data, checkpoint] = measured.phases;
+        let [compile, data, checkpoint, exchange] = measured.phases;
         assert!(data.ns >= 1_900_000.0 && compile.ns + data.ns <= measured.total as f64, "{measured:?}");
-        assert_eq!((compile.calls, data.calls, checkpoint.calls), (1.0, 1.0, 0.0));
+        assert_eq!([compile, data, checkpoint, exchange].map(|cost| cost.calls), [1.0, 1.0, 0.0, 0.0]);
         assert_eq!(measured.events.len(), 2);
     }
 

@@ -109,7 +109,7 @@ pub(crate) struct Train {
     /// Write a checkpoint to this file at the end, on interruption and after epochs or reports
     #[arg(long, value_name = "FILE")]
     pub(crate) save: Option<PathBuf>,
-    /// How often to save, in epochs or reports; 0 = at the end only. 200steps: after so many updates
+    /// How often to save, in epochs or reports; 0 = at the end only. 200steps: after 200 updates
     #[arg(long, value_name = "N|Nsteps", default_value = "1", value_parser = values::save_every, requires = "kept")]
     pub(crate) save_every: rml::SaveEvery,
     /// Write a checkpoint to this file whenever an epoch or report is the best so far

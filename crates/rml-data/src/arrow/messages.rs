@@ -50,7 +50,8 @@ impl<R: Read> Bytes<R> {
         Ok(bytes)
     }
 
-    /// A part of a message, of this many bytes. Memory is asked for bytes that are there: a damaged length may be any.
+    /// A part of a message, of this many bytes. Memory is asked for as bytes are read,
+    /// since a damaged length may be any.
     fn part(&mut self, count: usize) -> Result<Vec<u8>, Malformed> {
         let mut bytes = Vec::new();
         while bytes.len() < count {

@@ -247,7 +247,7 @@ impl Blocks for Epochs<'_> {
         &mut self,
         reached: &Reached,
         averages: &mut Averages,
-        _: &mut dyn Observer,
+        observer: &mut dyn Observer,
     ) -> Result<Ran, Error> {
         if self.of != Some(reached.epoch) {
             self.begin_epoch(reached.epoch, reached.done)?;
@@ -255,6 +255,7 @@ impl Blocks for Epochs<'_> {
         let Some(batch) = self.batches.get(self.next) else { return Ok(Ran { windows: 0, cycles: 0 }) };
         self.next += 1;
         self.steps.run(&self.windows, batch, self.next == self.batches.len(), averages)?;
+        self.steps.note().iter().for_each(|note| observer.note(note));
         if reached.epoch == 0 && reached.done == 0 {
             self.first = averages.metrics();
         }

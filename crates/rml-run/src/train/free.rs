@@ -143,6 +143,7 @@ impl Blocks for Rollouts<'_> {
             Ok(())
         };
         let (windows, cycles) = self.steps.run(reach, averages, &mut see)?;
+        self.steps.note().iter().for_each(|note| observer.note(note));
         self.tell(found, observer)?;
         Ok(Ran { windows, cycles })
     }

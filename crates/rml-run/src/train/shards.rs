@@ -1,5 +1,5 @@
-//! Training with shards: a step runs several traces, one after the other, each on its part of a batch or on a window that
-//! it makes itself, and updates the parameters once (SHARD-1 to SHARD-4).
+//! Training with shards: a step runs several traces, one after the other, and updates the parameters once (SHARD-1 to
+//! SHARD-4). Each trace runs its part of a batch, or a window that it makes itself.
 //!
 //! The program runs in two parts ([`rml_ir::pass::cut`]). In a step, each shard runs its windows through the program
 //! of gradients, from states of its own; then the sum of their gradients goes through the program of updates. What a
@@ -10,31 +10,36 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Instant;
 
 use indexmap::IndexMap;
 use rml_base::codes::run as codes;
 use rml_base::profile::Phase;
 use rml_base::{Diagnostic, Error};
 use rml_collective::Tree;
-use rml_data::Windows;
 use rml_driver::{Program, Sharded};
-use rml_engine::{Block, BlockColumn, Feeding, KnownOutputs, Present, Snapshot, States, Use};
-use rml_ir::{Data, Shape, Value};
+use rml_engine::{Feeding, Snapshot, States, Use};
+use rml_ir::Value;
 
 use super::carried::Restart;
 use super::options::TrainOptions;
 use super::ranks::{Ranks, differ};
 use crate::checkpoint::{Checkpoint, Policy, Setup, shard_key};
 use crate::engines::Engine;
-use crate::rollout::{Reach, Rollout};
-use crate::runner::{Averages, Family, Runner, waiting};
+use crate::runner::Averages;
 use crate::session::Session;
 
 mod message;
+mod pace;
 mod part;
+mod traces;
+mod updates;
 
 use message::{Form, Reader};
-use part::{Given, Part};
+use pace::Pace;
+use part::Part;
+use traces::Shared;
+pub(super) use traces::Trace;
 
 /// How far apart the first ticks of two shards are (DRAW-5).
 const TICKS: i64 = 1 << 40;
@@ -47,36 +52,6 @@ pub(super) fn first_tick(shard: usize) -> i64 {
 /// With at most this many elements in the gradients times ranks, all ranks add all gradients: the number of messages
 /// then takes more time than their length.
 const FEW: usize = 1 << 13;
-
-/// What runs a node window by window, and continues from any snapshot.
-pub(super) trait Trace {
-    fn session(&self) -> &Session;
-
-    fn session_mut(&mut self) -> &mut Session;
-}
-
-impl Trace for Runner<'_> {
-    fn session(&self) -> &Session {
-        self.session()
-    }
-
-    fn session_mut(&mut self) -> &mut Session {
-        self.session_mut()
-    }
-}
-
-impl Trace for Rollout {
-    fn session(&self) -> &Session {
-        self.session()
-    }
-
-    fn session_mut(&mut self) -> &mut Session {
-        self.session_mut()
-    }
-}
-
-/// What a shard has run in a step: the outputs, and its share of the windows. None if it has no window.
-type Shared = Option<(Vec<KnownOutputs>, (usize, usize))>;
 
 /// A node that is trained with shards.
 pub(super) struct Shards<T> {
@@ -98,93 +73,9 @@ pub(super) struct Shards<T> {
     seen: Session,
     ranks: Option<Ranks>,
     engine: Engine,
+    pace: Pace,
     /// Set from outside to stop after the current step.
     interrupt: Option<Arc<AtomicBool>>,
-}
-
-impl<'f> Shards<Runner<'f>> {
-    /// In its initial state; all windows of the data have that many cycles, if they have the same number of them.
-    pub(super) fn on_data(
-        family: &'f mut Family,
-        setup: &Setup,
-        cycles: Option<usize>,
-        options: &TrainOptions,
-    ) -> Result<Self, Error> {
-        let size = setup.shard();
-        let parts = (family.program(size)?.clone(), family.sharded(size)?.clone());
-        Self::new(parts, Runner::gradients(family, size, cycles)?, setup, options)
-    }
-
-    /// Runs a batch: every shard its part of it, and then the updates.
-    pub(super) fn step(
-        &mut self,
-        data: &Windows,
-        batch: &[usize],
-        is_last: bool,
-        averages: &mut Averages,
-    ) -> Result<(), Error> {
-        self.step_in(self.here.clone(), (data, batch, is_last), averages)
-    }
-
-    /// The same, with the shards that are computed here in that order.
-    fn step_in(
-        &mut self,
-        order: impl Iterator<Item = usize>,
-        (data, batch, is_last): (&Windows, &[usize], bool),
-        averages: &mut Averages,
-    ) -> Result<(), Error> {
-        let size = self.size;
-        let mut run = |runner: &mut Runner<'f>, shard: usize| {
-            let [from, to] = [shard, shard + 1].map(|end| batch.len().min(end * size));
-            Ok(match &batch[from..to] {
-                [] => None,
-                own => Some((runner.run(data, own, is_last)?, (own.len(), batch.len()))),
-            })
-        };
-        self.train(order, &mut run, averages)?;
-        Ok(())
-    }
-}
-
-impl Shards<Rollout> {
-    /// In its initial state. The node makes its own data, in windows of at most `longest` cycles.
-    pub(super) fn on_its_own(
-        family: &mut Family,
-        setup: &Setup,
-        longest: usize,
-        options: &TrainOptions,
-    ) -> Result<Self, Error> {
-        let size = setup.shard();
-        let parts = (family.program(size)?.clone(), family.sharded(size)?.clone());
-        let rollout = Rollout::open(&parts.1.gradients, &options.engine, longest)?;
-        Self::new(parts, rollout, setup, options)
-    }
-
-    /// Runs a window of each shard, and then the updates. Returns the number of cycles of the longest of these windows.
-    /// `see` gets the outputs of each shard that is computed here.
-    pub(super) fn step(
-        &mut self,
-        averages: &mut Averages,
-        see: &mut dyn FnMut(usize, &[KnownOutputs]) -> Result<(), Error>,
-    ) -> Result<usize, Error> {
-        self.step_in(self.here.clone(), averages, see)
-    }
-
-    /// The same, with the shards that are computed here in that order.
-    fn step_in(
-        &mut self,
-        order: impl Iterator<Item = usize>,
-        averages: &mut Averages,
-        see: &mut dyn FnMut(usize, &[KnownOutputs]) -> Result<(), Error>,
-    ) -> Result<usize, Error> {
-        let shards = self.shards;
-        let mut run = |rollout: &mut Rollout, shard: usize| {
-            let outputs = rollout.advance(Reach { windows: 1, cycles: u64::MAX })?.outputs;
-            see(shard, &outputs)?;
-            Ok(Some((outputs, (1, shards))))
-        };
-        self.train(order, &mut run, averages)
-    }
 }
 
 impl<T: Trace> Shards<T> {
@@ -200,11 +91,24 @@ impl<T: Trace> Shards<T> {
         let update = Session::open(&sharded.update, &options.engine, &wish)?;
         let seen = Session::open(&program, &Engine::simulator(), &wish)?;
         let (ranks, engine) = (options.group().cloned(), options.engine.clone());
-        let interrupt = options.interrupt.clone();
+        let (interrupt, pace) = (options.interrupt.clone(), Pace::default());
         let here = ranks.as_ref().map_or(0..setup.shards, |ranks| ranks.shards(setup.shards));
         let (shards, own) = (setup.shards, Vec::new());
-        let mut shards =
-            Self { program, sharded, trace, shards, here, own, update, size, seen, ranks, engine, interrupt };
+        let mut shards = Self {
+            program,
+            sharded,
+            trace,
+            shards,
+            here,
+            own,
+            update,
+            size,
+            seen,
+            ranks,
+            engine,
+            pace,
+            interrupt,
+        };
         let begin = shards.remembered()?;
         for shard in shards.here.clone() {
             let begin = shards.with_ticks(begin.clone(), shard)?;
@@ -283,6 +187,7 @@ impl<T: Trace> Shards<T> {
         run: &mut dyn FnMut(&mut T, usize) -> Result<Shared, Error>,
         averages: &mut Averages,
     ) -> Result<usize, Error> {
+        let begin = Instant::now();
         let parameters = self.parameters()?;
         let (mut tree, mut total) = (Tree::new(self.shards), None);
         for shard in order {
@@ -298,8 +203,10 @@ impl<T: Trace> Shards<T> {
             total = tree.put(shard, part, &mut Part::add);
         }
         if let Some(ranks) = &self.ranks {
+            let computed = begin.elapsed();
             let exchange = || self.exchange(ranks, tree);
             total = self.engine.time(Phase::Exchange, exchange).map_err(|d| self.program.error(d))?;
+            self.pace.add(computed, begin.elapsed());
         }
         let Some(Some(total)) = total else { return Ok(0) };
         averages.join(&total.averages);
@@ -365,6 +272,11 @@ impl<T: Trace> Shards<T> {
         }
     }
 
+    /// A note, given after one of the steps, that a step waits too long for other processes.
+    pub(super) fn note(&self) -> Option<String> {
+        self.pace.note()
+    }
+
     /// Continues the trace of a shard, with these parameters.
     fn begin(&mut self, shard: usize, parameters: &States) -> Result<(), Error> {
         let Snapshot { states, delays } = &self.own[shard - self.here.start];
@@ -403,66 +315,6 @@ impl<T: Trace> Shards<T> {
             ticks.extend(tick.as_int().map(|n| (Arc::clone(key), Value::Int(n.wrapping_add(apart)))));
         }
         Ok(over(begin, ticks))
-    }
-
-    /// Updates the parameters. Returns the outputs of the updates.
-    fn update(&mut self, given: Vec<Given>) -> Result<Vec<KnownOutputs>, Error> {
-        let mut ticks = vec![0; self.sharded.clocks];
-        for (exchanged, given) in self.sharded.exchanged.iter().zip(&given) {
-            ticks[exchanged.clock] = ticks[exchanged.clock].max(given.ticks);
-        }
-        let before = ticks.iter().copied().max().unwrap_or(0).saturating_sub(1);
-        if before > 0 {
-            self.without_gradients(before, &ticks)?;
-        }
-        let mut columns: Vec<BlockColumn> = ticks.iter().map(|ticks| bools(vec![*ticks > 0])).collect();
-        for (exchanged, given) in self.sharded.exchanged.iter().zip(given) {
-            let some = given.gradient.is_some();
-            columns.push(if ticks[exchanged.clock] > 0 { bools(vec![some]) } else { BlockColumn::absent() });
-            columns.push(given.gradient.map_or_else(BlockColumn::absent, one));
-        }
-        self.feed(Block::new(1, columns))
-    }
-
-    /// The cycles of the updates before the one that has gradients. They change no parameter: in these cycles, the
-    /// shards have read it already.
-    fn without_gradients(&mut self, cycles: usize, ticks: &[usize]) -> Result<(), Error> {
-        let parameters = self.parameters()?;
-        let marks = |ticks: usize| (1..=cycles).map(move |t| t + ticks > cycles + 1).collect::<Vec<bool>>();
-        let mut columns: Vec<BlockColumn> = ticks.iter().map(|ticks| bools(marks(*ticks))).collect();
-        for exchanged in &self.sharded.exchanged {
-            let present: Present = marks(ticks[exchanged.clock]).into_iter().collect();
-            let none = Value::new(
-                Shape::new(&[present.count(cycles)]),
-                Data::Bool(vec![false; present.count(cycles)]),
-            );
-            columns.extend([BlockColumn::new(present, none), BlockColumn::absent()]);
-        }
-        self.feed(Block::new(cycles, columns))?;
-        let now = self.parameters()?;
-        let host = |states: &States, key: &str| {
-            let held = states.get(key).map(|held| held.to_host()).transpose();
-            held.map_err(|e| self.program.error(e.diagnostic()))
-        };
-        for exchanged in self.sharded.exchanged.iter().filter(|e| ticks[e.clock] > 1) {
-            let is_same = match (host(&parameters, &exchanged.key)?, host(&now, &exchanged.key)?) {
-                (Some(before), Some(now)) => before.same(&now),
-                // Before its first update it has no value of its own.
-                (before, _) => before.is_none(),
-            };
-            if !is_same {
-                return Err(self.program.error(part::changes(&self.program, &exchanged.key, cycles + 1)));
-            }
-        }
-        Ok(())
-    }
-
-    fn feed(&mut self, block: Block) -> Result<Vec<KnownOutputs>, Error> {
-        self.update.feed_block(&block)?;
-        if self.update.open_cycles() > 0 {
-            return Err(self.update.fail(waiting(&self.update)));
-        }
-        Ok(self.update.known())
     }
 
     /// The states of the whole program, those that shards have of their own as the first one has them.
@@ -516,17 +368,6 @@ fn over(before: Snapshot, states: Vec<(Arc<str>, Value)>) -> Snapshot {
     let old = old.iter().map(|(key, held)| (Arc::clone(key), held.clone()));
     let states = old.chain(states.into_iter().map(|(key, value)| (key, value.into()))).collect();
     Snapshot { states, delays }
-}
-
-/// A condition that is present in all cycles.
-fn bools(marks: Vec<bool>) -> BlockColumn {
-    BlockColumn::new(Present::Always, Value::new(Shape::new(&[marks.len()]), Data::Bool(marks)))
-}
-
-/// A value that is present in the only cycle.
-fn one(value: Value) -> BlockColumn {
-    let dims: Vec<usize> = std::iter::once(1).chain(value.shape().dims().iter().copied()).collect();
-    BlockColumn::new(Present::Always, Value::new(Shape::new(&dims), value.into_data()))
 }
 
 #[cfg(test)]

@@ -1,5 +1,5 @@
-//! What trains a node step by step: the node as it is, or in shards. The windows are those of the data, or those that the
-//! node makes itself.
+//! What trains a node step by step: the node as it is, or in shards. The windows are those of the data, or those that
+//! the node makes itself.
 
 use std::sync::Arc;
 
@@ -103,6 +103,14 @@ impl<T: Trace> Steps<T> {
         let Some(ranks) = options.group() else { return Ok(()) };
         let states = fingerprint::states(&Checkpoint::of_states(self.states()?));
         ranks.agree(&serde_json::json!({ "states": states })).map_err(|d| self.session().fail(d))
+    }
+
+    /// A note about the steps so far, given once.
+    pub(super) fn note(&self) -> Option<String> {
+        match self {
+            Self::Whole(_) => None,
+            Self::Shards(shards) => shards.note(),
+        }
     }
 
     /// Continues from a checkpoint.

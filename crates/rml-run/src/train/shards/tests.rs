@@ -5,11 +5,11 @@ use std::path::Path;
 use rml_collective::Threads;
 use rml_data::{Column as Given, Columns, Elements, Windows};
 use rml_driver::{Options, Source};
-use rml_ir::Precision;
+use rml_ir::{Data, Precision, Shape};
 use rml_testkit::Lcg;
 
 use super::*;
-use crate::runner::Metrics;
+use crate::runner::{Family, Metrics, Runner};
 
 mod environments;
 #[path = "../../../../rml/tests/support/networks.rs"]
