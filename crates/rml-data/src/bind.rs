@@ -207,7 +207,9 @@ pub fn convert(
                 format!("column `{name}`, {}: the integer {} is not a {precision} number", named(i), v[i]),
             )
             .help(match precision {
-                Precision::F32 if exact(v[i], Precision::F64).is_some() => "compute in double precision (`--f64`)",
+                Precision::F32 if exact(v[i], Precision::F64).is_some() => {
+                    "standardise the input (`--standardise`), or compute in double precision (`--f64`)"
+                }
                 _ => "store numbers in place of integers (`1.0`, in NumPy dtype float64), if rounding is harmless",
             })
         })?,
@@ -394,6 +396,7 @@ pub fn by_cycle(
                         None => Cow::Borrowed(column),
                     };
                     let allow_nan = may_lack(input, allow_nan, preparation.fills(&input.name));
+                    let precision = preparation.precision_of(&input.name, precision);
                     convert(&input.name, &column, &input.ty, precision, allow_nan, &place)
                 }
             }

@@ -183,6 +183,14 @@ impl ColumnMapping {
         self
     }
 
+    /// The same, without what a training recorded of inputs that a program does not have.
+    pub(crate) fn fitting(mut self, is_input: impl Fn(&str) -> bool) -> Self {
+        let Self { inputs, known } = &mut self;
+        let fits = |input: &str, parts: &[Part]| is_input(input) && presence(parts).is_none_or(&is_input);
+        inputs.retain(|input, parts| known.get(input) != Some(&KnownBy::Training) || fits(input, parts));
+        self
+    }
+
     /// The same, with ranges replaced by the names of their columns in a table, and with the inputs whose columns the
     /// program names.
     pub(crate) fn named_in(mut self, table: &Columns) -> Self {

@@ -2,7 +2,7 @@
 
 use rml_base::codes::run as codes;
 use rml_base::{Diagnostic, visible_name};
-use rml_ir::{DType, Data, InputInfo, Shape, Type, Value};
+use rml_ir::{DType, Data, InputInfo, Precision, Shape, Type, Value};
 use serde::{Deserialize, Serialize};
 
 use crate::columns::ABSENT;
@@ -52,10 +52,14 @@ impl Scale {
 }
 
 impl Steps {
-    /// The values for the program: cells, one after the other.
-    pub(crate) fn applied(&self, value: Value) -> Value {
+    /// The values for a program of this precision: cells, one after the other. Values to be scaled may be in double
+    /// precision, and are rounded after that.
+    pub(crate) fn applied(&self, value: Value, precision: Precision) -> Value {
         if self.fill.is_none() && self.scale.is_none() {
-            return value;
+            return match (value.precision(), precision) {
+                (Precision::F64, Precision::F32) => value.to_precision(precision),
+                (Precision::F32, _) | (Precision::F64, Precision::F64) => value,
+            };
         }
         let shape = value.shape().clone();
         #[allow(
@@ -64,6 +68,7 @@ impl Steps {
         )]
         let data = match value.to_data() {
             Data::F32(v) => Data::F32(self.each(&v, |x| f64::from(*x), |x| x as f32)),
+            Data::F64(v) if precision == Precision::F32 => Data::F32(self.each(&v, |x| *x, |x| x as f32)),
             Data::F64(v) => Data::F64(self.each(&v, |x| *x, |x| x)),
             Data::Int(v) => {
                 Data::Int(v.into_iter().map(|i| if i == ABSENT { self.integer() } else { i }).collect())
@@ -73,7 +78,7 @@ impl Steps {
         Value::new(shape, data)
     }
 
-    fn each<T: Copy>(&self, v: &[T], double: fn(&T) -> f64, back: fn(f64) -> T) -> Vec<T> {
+    fn each<T, U>(&self, v: &[T], double: fn(&T) -> f64, back: fn(f64) -> U) -> Vec<U> {
         let at = |list: &[f64], i: usize| list[i % list.len()];
         let one = |(i, x): (usize, &T)| {
             let mut x = double(x);
@@ -250,7 +255,7 @@ mod tests {
         moments.add(&value(vec![1.0, 7.0, 3.0, 7.0, f64::NAN, 7.0]));
         let steps = Steps { fill: Some(moments.means.clone()), scale: Some(moments.scale()) };
         assert_eq!(steps.fill, Some(vec![2.0, 7.0]));
-        let found = steps.applied(value(vec![1.0, 7.0, 3.0, 8.0, f64::NAN, f64::NAN]));
+        let found = steps.applied(value(vec![1.0, 7.0, 3.0, 8.0, f64::NAN, f64::NAN]), Precision::F64);
         assert!(found.same(&value(vec![-1.0, 0.0, 1.0, 1.0, 0.0, 0.0])), "{found:?}");
     }
 

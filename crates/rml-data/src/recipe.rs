@@ -65,6 +65,12 @@ fn is_default<T: Default + PartialEq>(x: &T) -> bool {
 }
 
 impl Recipe {
+    /// The precision in which the values of an input are read, for a program of this precision: numbers are scaled
+    /// before they are rounded.
+    pub(crate) fn precision_of(&self, input: &str, precision: Precision) -> Precision {
+        if self.standardised.iter().any(|own| own == input) { Precision::F64 } else { precision }
+    }
+
     /// Parses `input=class,class`, with classes in the order of their numbers. A name that contains a comma or `..`
     /// must be quoted.
     ///
@@ -281,7 +287,8 @@ pub struct Preparation {
 impl Preparation {
     /// The recipe for reading other data: the requested recipe, with all classes.
     pub fn recipe(&self) -> Recipe {
-        Recipe { classes: self.classes.clone(), ..self.asked.clone() }
+        let columns = ColumnMapping::default().or(self.asked.columns.clone());
+        Recipe { classes: self.classes.clone(), columns, ..self.asked.clone() }
     }
 
     /// A preparation as text.
@@ -366,13 +373,22 @@ impl Preparation {
         let ty = Type { dtype: input.ty.dtype, shape: cell };
         let filled = steps.filled(None, &ty, 1, &[], precision == Precision::F64);
         let value = Value::new(input.ty.shape.clone(), filled.to_data());
-        Some(steps.applied(value))
+        Some(steps.applied(value, precision))
     }
 
-    /// The prepared value of an input.
+    /// The precision in which the values of an input are read, for a program of this precision.
     #[doc(hidden)]
-    pub fn applied(&self, input: &str, value: Value) -> Value {
-        self.steps.get(input).map_or(value.clone(), |steps| steps.applied(value))
+    pub fn precision_of(&self, input: &str, precision: Precision) -> Precision {
+        if self.scale(input).is_some() { Precision::F64 } else { precision }
+    }
+
+    /// The prepared value of an input, for a program of this precision.
+    #[doc(hidden)]
+    pub fn applied(&self, input: &str, value: Value, precision: Precision) -> Value {
+        match self.steps.get(input) {
+            Some(steps) => steps.applied(value, precision),
+            None => value,
+        }
     }
 
     /// The prepared values of an input in some cycles, stacked, and the cycles in which it has a value: all of them, if
@@ -387,12 +403,12 @@ impl Preparation {
     ) -> (Vec<bool>, Value) {
         let Some(steps) = self.steps.get(&*input.name) else { return (present, values) };
         if steps.fill.is_none() || input.clock.is_some() || present.iter().all(|there| *there) {
-            return (present, steps.applied(values));
+            return (present, steps.applied(values, precision));
         }
         let there: Vec<usize> = (0..present.len()).filter(|n| present[*n]).collect();
-        let double = precision == Precision::F64;
+        let double = self.precision_of(&input.name, precision) == Precision::F64;
         let filled = steps.filled(Some(values), &input.ty, present.len(), &there, double);
-        (vec![true; present.len()], steps.applied(filled))
+        (vec![true; present.len()], steps.applied(filled, precision))
     }
 
     /// The means and the deviations that standardise the elements of an input.

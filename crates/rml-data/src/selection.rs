@@ -123,8 +123,10 @@ impl Selection {
     /// The same, with these columns for inputs.
     ///
     /// # Errors
-    /// The mapping names an input that is not among the names.
+    /// The mapping names an input that is not among the names, and is not what a training recorded.
     pub fn mapped(self, mapping: ColumnMapping) -> Result<Self, Error> {
+        let is_known = |input: &str| self.names.as_ref().is_none_or(|names| names.contains(input));
+        let mapping = mapping.fitting(|input| input == LENGTHS || is_known(input));
         if let Some(names) = &self.names
             && let Some(input) = mapping.inputs().find(|input| *input != LENGTHS && !names.contains(*input))
         {

@@ -53,6 +53,8 @@ pub struct Windows {
 #[derive(Debug)]
 struct Bound {
     info: InputInfo,
+    /// The precision of the program.
+    precision: Precision,
     role: Role,
     /// The input whose value decides when this one is present.
     clock: Option<Clock>,
@@ -191,7 +193,7 @@ impl Windows {
         windows: &[usize],
         cycles: &[usize],
     ) -> Result<Option<Value>, Diagnostic> {
-        let Bound { info, steps, .. } = &self.inputs[i];
+        let Bound { info, precision, steps, .. } = &self.inputs[i];
         let Some(data) = self.inputs[i].cells() else { return self.driven(i, windows, cycles) };
         let cycles = &self.valued(i, windows, cycles)[..];
         let at: Vec<Option<usize>> =
@@ -221,7 +223,7 @@ impl Windows {
         } else {
             return Err(self.lacking(i, windows, cycles));
         };
-        Ok(Some(steps.applied(value)))
+        Ok(Some(steps.applied(value, *precision)))
     }
 
     /// Gathers cells of the column of an input in a value of this shape. Numbers of texts are replaced by numbers of

@@ -7,7 +7,7 @@ use clap::{Args, ValueEnum};
 use super::{Computing, Cutting, Profiling, Program, Table};
 
 /// The program to run and its inputs.
-#[derive(Args, Debug)]
+#[derive(Args, Clone, Debug)]
 pub(crate) struct Over {
     #[command(flatten)]
     pub(crate) program: Program,

@@ -64,8 +64,9 @@ pub(super) fn prepare(
     if args.over.inputs.is_none() {
         super::refuse_unused("they are about the file of `--inputs`", &args.cutting.given())?;
     }
+    let over = Over { node: Some(program.node().to_owned()), ..args.over.clone() };
     let (inputs, cut) =
-        measuring.time(Phase::Data, || inputs(&args.over, cut, &source, checkpoint.as_ref(), output))?;
+        measuring.time(Phase::Data, || inputs(&over, cut, &source, checkpoint.as_ref(), output))?;
     let beginning = |checkpoint: Checkpoint| {
         let (checkpoint, others) = checkpoint.beginning((&source, &options), &program, args.fresh)?;
         output.note(&continued(&others));

@@ -82,8 +82,9 @@ impl Windows {
                     let lengths = lengths.as_deref().unwrap_or_default();
                     let filled = columns.lengths(&info.name);
                     let allow_nan = may_lack(info, allow_nan, recipe.fills.contains_key(&*info.name));
+                    let read = recipe.precision_of(&info.name, precision);
                     reading
-                        .role(info, column, (cycles, lengths, filled), data, (precision, allow_nan))
+                        .role(info, column, (cycles, lengths, filled), data, (read, allow_nan))
                         .map_err(|d| columns.explained(&info.name, d))
                 },
             );
@@ -92,7 +93,7 @@ impl Windows {
             match role {
                 Ok((role, classes)) => {
                     let (clock, steps) = (clock(info, inputs), Steps::default());
-                    bound.push(Bound { info: info.clone(), role, clock, classes, steps });
+                    bound.push(Bound { info: info.clone(), precision, role, clock, classes, steps });
                 }
                 Err(d) => findings.push(d),
             }

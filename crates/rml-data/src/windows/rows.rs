@@ -41,15 +41,18 @@ impl Windows {
             let find = |()| match driven(info, inputs, columns, layout.cut()) {
                 Some(role @ Role::Present(_)) => Ok(role),
                 Some(role) => ends_twice(info, columns, &layout).map(|()| role),
-                None => row(info, inputs, data, &layout, (precision, allow_nan)),
+                None => {
+                    let read = recipe.precision_of(&info.name, precision);
+                    row(info, inputs, data, &layout, (read, allow_nan))
+                }
             };
             let role = presence::check(info, inputs, columns).and_then(find);
             let known = recipe.classes.get(&*info.name).map(Vec::as_slice);
             let role = role.map_err(|d| columns.explained(&info.name, d));
             match role.and_then(|role| Ok((role, classes(data, info, known)?))) {
                 Ok((role, classes)) => {
-                    let clock = clock(info, inputs);
-                    bound.push(Bound { info: info.clone(), role, clock, classes, steps: Steps::default() });
+                    let (clock, steps) = (clock(info, inputs), Steps::default());
+                    bound.push(Bound { info: info.clone(), precision, role, clock, classes, steps });
                 }
                 Err(d) => findings.push(d),
             }

@@ -318,8 +318,9 @@ impl Format {
         let ty = Type { dtype: input.ty.dtype, shape: found };
         let column = self.preparation.column(&input.name, column, names.as_deref())?;
         let allow_nan = self.allow_nan || self.preparation.fills(&input.name);
-        let data = convert(&input.name, &column, &ty, precision, allow_nan, &|_| "its value".into());
+        let read = self.preparation.precision_of(&input.name, precision);
+        let data = convert(&input.name, &column, &ty, read, allow_nan, &|_| "its value".into());
         let value = data.map_err(|d| of_line(d, input))?.gather(&[0], &input.ty.shape);
-        Ok(Feed::Value(self.preparation.applied(&input.name, value)))
+        Ok(Feed::Value(self.preparation.applied(&input.name, value, precision)))
     }
 }

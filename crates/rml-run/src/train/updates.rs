@@ -173,15 +173,18 @@ fn unused(program: &Program, windows: &Windows, longest: usize) -> Option<Diagno
         }
         _ => false,
     };
-    let parameters: Vec<_> =
-        flat.states.values().filter(|s| s.parameter).map(|s| flat.equations[s.equation].span).collect();
-    let is_parameter = |name: &str| flat.states.get(name).is_some_and(|state| state.parameter);
+    let parameters: IndexSet<Var> =
+        flat.states.values().filter(|s| s.parameter).map(|s| flat.equations[s.equation].lhs).collect();
+    let is_norm = |place: usize| program.gradients().values().any(|norm| *norm == place);
+    // A sum of the gradient of a parameter is not a state of the net: it matters to the parameter alone.
+    let matters = |e: &Equation| {
+        let reached = reach.until([e.lhs], |v| parameters.contains(&v));
+        flat.outputs.iter().enumerate().any(|(place, output)| !is_norm(place) && reached.contains(output))
+    };
     let named = |e: &Equation| {
         let Rhs::Fby { next, .. } = e.rhs else { return None };
         let name = flat.vars[e.lhs].name.as_deref().or(flat.vars[next].name.as_deref())?;
-        let name = name.replace("diff_", "");
-        // A sum of the gradient of a parameter is not a state of the net.
-        (!parameters.contains(&e.span) && !is_parameter(&name)).then_some(name)
+        matters(e).then(|| name.replace("diff_", ""))
     };
     // A state that carries a variable of the program has its name; a value that the adjoint keeps has no name.
     let is_named = |e: &&Equation| flat.vars[e.lhs].name.is_some();
