@@ -392,7 +392,7 @@ fn dimension(
                     .label(span, format!("the node that runs, `{}`, does not determine it", node.name));
             report.push(match name {
                 BATCH => d.help(format!(
-                    "give it on the command line, `--set {name}=1` for one value a cycle; the values in the data have that dimension as well"
+                    "give it on the command line, `--set {name}=1` for one value a cycle"
                 )),
                 _ => d.help(format!("give it on the command line: `--set {name}={example}`")),
             });

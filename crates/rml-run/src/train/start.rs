@@ -17,7 +17,7 @@ use super::observer::Observer;
 use super::options::{Length, TrainOptions};
 use super::ranks::Ranks;
 use super::resume::{self, Terms};
-use super::{episodes, log};
+use super::{episodes, log, updates};
 use crate::checkpoint::{Checkpoint, Done, Origin, Policy, Reached, Setup, TrainingPosition};
 use crate::fingerprint;
 use crate::runner::{Family, asked_batch, batch_size, metric_names};
@@ -234,6 +234,9 @@ impl Common {
                     vec![format!("`{node}` does not train: leave `--node {node}` out, `{TRAIN}` does")];
             }
             observer.warning(&finding, self.program.sources());
+        }
+        if let Some(note) = updates::never_updated(&self.program) {
+            observer.note(&note);
         }
         if let [first, others @ ..] = &self.new[..] {
             let more = if others.is_empty() { String::new() } else { format!(" and {} more", others.len()) };
