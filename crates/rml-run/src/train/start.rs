@@ -235,9 +235,8 @@ impl Common {
             }
             observer.warning(&finding, self.program.sources());
         }
-        if let Some(note) = updates::never_updated(&self.program) {
-            observer.note(&note);
-        }
+        let notes = [updates::empty(&self.program), updates::never_updated(&self.program)];
+        notes.iter().flatten().for_each(|note| observer.note(note));
         if let [first, others @ ..] = &self.new[..] {
             let more = if others.is_empty() { String::new() } else { format!(" and {} more", others.len()) };
             observer.note(&format!("new parameters have their initial values: `{first}`{more}"));

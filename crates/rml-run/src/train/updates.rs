@@ -132,6 +132,21 @@ pub(crate) fn updates(program: &Program) -> UpdateCounts {
     UpdateCounts { cycle, window, condition: found.condition, never: sum(&found.never) }
 }
 
+/// A note that names the parameters without elements: a size is 0.
+pub(super) fn empty(program: &Program) -> Option<String> {
+    let flat = program.flat();
+    let mut all = flat.states.iter().filter(|(_, state)| state.parameter).filter_map(|(key, state)| {
+        let ty = &flat.vars[flat.equations[state.equation].lhs].ty;
+        ty.shape.is_empty().then(|| format!("`{key}` is {ty}"))
+    });
+    let first = all.next()?;
+    let more = match all.count() {
+        0 => String::new(),
+        more => format!(" (and {more} more)"),
+    };
+    Some(format!("a parameter has no elements, since a size is 0: {first}{more}"))
+}
+
 /// A note that names the parameters that are never updated, if others are.
 pub(super) fn never_updated(program: &Program) -> Option<String> {
     const SHOWN: usize = 6;
