@@ -90,7 +90,11 @@ fn a_cut_gradient_is_explained() {
 ";
     let folder = Folder::new().file("c.rml", text).file("x.json", r#"{"x": [2.0]}"#);
     let run = folder.rml("gradcheck c.rml --inputs x.json").fails(1, &[]);
-    assert!(run.out.contains("WRONG") && run.out.contains("`stop_gradient` in c.rml:3 cuts the gradient"), "{}", run.out);
+    assert!(
+        run.out.contains("WRONG") && run.out.contains("`stop_gradient` in c.rml:3 cuts the gradient"),
+        "{}",
+        run.out
+    );
     let json = folder.rml("gradcheck c.rml --inputs x.json --format json");
     assert!(json.out.contains("\"c.rml:3\""), "{}", json.out);
     let whole = text.replace("stop_gradient(k * k)", "k * k");
@@ -154,7 +158,9 @@ node infer(x: num [batch, 2], y: int [batch]) -> (loss: num [])
     let row = "{\"x\": [[[1, 2]], [[3, 1]]], \"y\": [[\"on\"], [\"off\"]]}";
     let folder = folder.file("i.json", row);
     for command in ["grad", "gradcheck"] {
-        folder.rml(&format!("{command} w.rml --node infer --batch 1 --inputs i.json --params w.safetensors")).ok();
+        folder
+            .rml(&format!("{command} w.rml --node infer --batch 1 --inputs i.json --params w.safetensors"))
+            .ok();
     }
     let run = folder.rml("grad w.rml --node infer --batch 2 --inputs d.csv --params w.safetensors");
     assert!(!run.err.contains("declare the input as"), "{}", run.err);

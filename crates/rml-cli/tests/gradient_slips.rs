@@ -41,7 +41,9 @@ fn the_gradient_of_a_delayed_output_is_of_another_cycle() {
         + "  before = zeros([batch, 1]) fby (zeros([batch, 1]) fby y);\n";
     warned("foreign-gradient", &named, &words[..1], &[("diff_mse(before,", "diff_mse(y,")]);
     // A gradient may enter later than its value.
-    let late = text.replace("zeros([batch, 1]) fby y, t", "y, t").replace("true, d)", "true, zeros([batch, 1]) fby d)");
+    let late = text
+        .replace("zeros([batch, 1]) fby y, t", "y, t")
+        .replace("true, d)", "true, zeros([batch, 1]) fby d)");
     assert!(!checked(&late).contains("foreign-gradient"), "{late}");
 }
 
@@ -54,12 +56,15 @@ fn paired_windows_are_shown_where_they_are_paired() {
   loss, _, _ = diff_mse(y[.., 0], t, true, 0.0);
 "
     );
-    let words = ["p.rml:6:", "[batch, 1] and [batch] give [batch, batch]", "write `y - expand_dims(t, 1)` there"];
+    let words =
+        ["p.rml:6:", "[batch, 1] and [batch] give [batch, batch]", "write `y - expand_dims(t, 1)` there"];
     warned("shape-mismatch", &text, &words, &[("y - t", "y - expand_dims(t, 1)")]);
     assert!(!checked(&text).contains("--batch 1"), "{}", checked(&text));
-    let declared = format!("{NET}node main(x: num [batch, 3], t: num [batch]) -> (e: num [batch])
+    let declared = format!(
+        "{NET}node main(x: num [batch, 3], t: num [batch]) -> (e: num [batch])
   e = 2.0 * (net(x) - t);
-");
+"
+    );
     let named = declared.replace("  e = 2.0 * (net(x) - t);", "  y = net(x);\n  e = 2.0 * (y - t);");
     warned("shape-mismatch", &named, &["write `y[.., 0] - t` there"], &[("y - t", "y[.., 0] - t")]);
 }
@@ -100,8 +105,7 @@ fn a_state_that_continues_from_window_to_window_needs_a_cut() {
     let outer = ("diff_net(x, end, true, d)", "diff_net(x, end, true, d) every false");
     warned("uncut-recurrence", CONTINUED, &words, &[("x, last)", "x, stop_gradient(last))"), outer]);
     // A condition may cut the gradient in the data.
-    let begins = CONTINUED.replace("cell(x, last)", "cell(x, if begin then zeros([3]) else last)")
-        + "";
+    let begins = CONTINUED.replace("cell(x, last)", "cell(x, if begin then zeros([3]) else last)") + "";
     let begins = begins.replace("y = cell", "begin = true fby end;\n  y = cell");
     assert!(!checked(&begins).contains("uncut-recurrence"), "{}", checked(&begins));
     let data = r#"{"x": [[[1, 2], [3, 4]], [[1, 0], [0, 1]]], "t": [[[1, 2, 3], [4, 5, 6]], [[1, 2, 3], [4, 5, 6]]]}"#;
@@ -111,4 +115,57 @@ fn a_state_that_continues_from_window_to_window_needs_a_cut() {
     let right = CONTINUED.replace("x, last)", "x, stop_gradient(last))");
     let folder = Folder::new().file("p.rml", &right).file("d.json", data);
     folder.rml("train p.rml --data d.json --epochs 1 --test 0").ok();
+}
+
+#[test]
+fn an_optimiser_needs_a_gradient_in_every_cycle() {
+    let text = format!(
+        "{NET}node diff_param(init, bp, do) -> (o)
+  v = 0.9 * (0.0 fby v) + do;
+  o = init fby o + v;
+node train(x: num [batch, 3], t: num [batch, 1], on: bool []) -> (loss: num [])
+  y, _ = diff_net(x, on, d when on);
+  loss, d, _ = diff_mse(y, t, true, -0.1);
+"
+    );
+    let words =
+        ["p.rml:6:3", "only in the cycles with a gradient", "write `merge bp do 0.0` in place of `do`"];
+    warned("clock-mismatch", &text, &words, &[("+ do;", "+ merge bp do 0.0;")]);
+}
+
+/// A size of the library may be a multiple of the setting.
+#[test]
+fn sizes_that_are_set_from_outside_are_told_as_settings() {
+    let text = "import std.layers;
+const units = 4;
+node main(x: num [batch, 3]) -> (y: num [batch, 1])
+  y = dense(1, gru(units, x));
+";
+    let folder = Folder::new().file("p.rml", text);
+    for value in ["1.5", "-4"] {
+        let run = folder.rml(&format!("check p.rml --set units={value}")).fails(1, &["static-value"]);
+        assert!(run.err.contains(&format!("change `--set units={value}`")), "{}", run.err);
+        assert_eq!(run.err.matches("error[").count(), 1, "{}", run.err);
+    }
+    folder.rml("check p.rml --set units=8").ok();
+}
+
+#[test]
+fn parameters_that_learn_nothing_are_named() {
+    let text = "import std.layers;
+import std.losses;
+const units = 2;
+node net(x: num [batch, 2]) -> (y: num [batch, 1])
+  y = dense(1, tanh(dense(units, x))) + stop_gradient(param(0.5));
+node train(x: num [batch, 2], t: num [batch, 1]) -> (loss: num [])
+  y, _ = diff_net(x, true, d);
+  loss, d, _ = diff_mse(y, t, true, -0.1);
+";
+    let folder =
+        Folder::new().file("p.rml", text).file("d.json", r#"{"x": [[1, 2], [2, 1]], "t": [[1], [2]]}"#);
+    let train = "train p.rml --data d.json --epochs 1 --test 0";
+    let run = folder.rml(train);
+    assert!(run.err.contains("never updated: `net_0.y`") && !run.err.contains("no elements"), "{}", run.err);
+    let run = folder.rml(&format!("{train} --set units=0"));
+    assert!(run.err.contains("a parameter has no elements, since a size is 0: `net_0.dense_"), "{}", run.err);
 }

@@ -60,17 +60,8 @@ pub(crate) fn add(
     let program = expansion.original;
     let orders = IndexMap::new();
     let (todo_of, todo) = (todo, Vec::new());
-    let mut add = Add {
-        program,
-        expansion,
-        builder,
-        report,
-        adjoints,
-        orders,
-        todo,
-        sound: true,
-        told_ignored: false,
-    };
+    let mut add =
+        Add { program, expansion, builder, report, adjoints, orders, todo, sound: true, told_ignored: false };
     let root = shared::resolve(&mut add, 0, root)?;
     add.todo = todo_of(root, add.builder);
     let mut scanned = 0;

@@ -1,5 +1,5 @@
-//! Operators that combine each element of one operand with each element of the other one, where the result was not meant
-//! to have two such axes: `y - t` of `[batch, 1]` and `[batch]` has the shape `[batch, batch]`.
+//! Operators that combine each element of one operand with each element of the other one, where the result was not
+//! meant to have two such axes: `y - t` of `[batch, 1]` and `[batch]` has the shape `[batch, batch]`.
 
 use rml_base::{Diagnostic, Span};
 use rml_ir::Shape;
@@ -27,18 +27,16 @@ impl Paired {
         let d = d.label(self.span, format!("{a} and {b} give {both}"));
         match self.text {
             Some(text) => d.help(format!("to combine each element with its own one, write `{text}` there")),
-            None => d.help("to combine each element with its own one, give both operands the same dimensions there"),
+            None => d.help(
+                "to combine each element with its own one, give both operands the same dimensions there",
+            ),
         }
     }
 }
 
 /// The operator that widens an expression, through names and operators that keep the shape. The proposed form has the
 /// expected shape if that is possible.
-pub(crate) fn find(
-    typed: &Typed<'_>,
-    (id, expr): (InstanceId, ExprId),
-    expected: &Shape,
-) -> Option<Paired> {
+pub(crate) fn find(typed: &Typed<'_>, (id, expr): (InstanceId, ExprId), expected: &Shape) -> Option<Paired> {
     let node = typed.tree.node(id);
     let mut at = expr;
     for _ in 0..DEPTH {
@@ -71,7 +69,8 @@ pub(crate) fn find(
                         let column = |long: &Shape, short: &Shape| {
                             long.dims().split_last() == Some((&1, short.dims()))
                         };
-                        let wider = |text: &str, long: &Shape| format!("expand_dims({text}, {})", long.rank() - 1);
+                        let wider =
+                            |text: &str, long: &Shape| format!("expand_dims({text}, {})", long.rank() - 1);
                         if column(&first, &second) {
                             Some(match first == *expected {
                                 true => write(&x, &wider(&y, &first)),

@@ -115,7 +115,8 @@ fn of_settings(found: Diagnostics, options: &Options) -> Diagnostics {
         let is_it = |value: &StaticValue| match value {
             // A size of the library may be a multiple of the setting, as in `3 * units`.
             StaticValue::Int(set) if *set < 0 => {
-                let found = |text: &String| text.rsplit_once("the int ").and_then(|(_, n)| n.parse::<i64>().ok());
+                let found =
+                    |text: &String| text.rsplit_once("the int ").and_then(|(_, n)| n.parse::<i64>().ok());
                 texts().filter_map(found).any(|n| n < 0 && n % set == 0)
             }
             StaticValue::Bool(_) | StaticValue::Int(_) | StaticValue::Num(_) | StaticValue::Array(_) => {
@@ -401,9 +402,9 @@ fn dimension(
                 Diagnostic::error(codes::UNBOUND_DIMENSION, format!("the dimension `{name}` has no size"))
                     .label(span, format!("the node that runs, `{}`, does not determine it", node.name));
             report.push(match name {
-                BATCH => d.help(format!(
-                    "give it on the command line, `--set {name}=1` for one value a cycle"
-                )),
+                BATCH => {
+                    d.help(format!("give it on the command line, `--set {name}=1` for one value a cycle"))
+                }
                 _ => d.help(format!("give it on the command line: `--set {name}={example}`")),
             });
             None

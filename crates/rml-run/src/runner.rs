@@ -297,7 +297,8 @@ impl Family {
             return Ok(());
         };
         let session = self.session(size, Part::Whole, &Use::new(Feeding::Windows { cycles: None }))?;
-        let findings = of_batch(&session.held_states()?, self.program(other.len())?.flat(), (size, other.len()));
+        let findings =
+            of_batch(&session.held_states()?, self.program(other.len())?.flat(), (size, other.len()));
         if findings.is_empty() { Ok(()) } else { Err(session.fail(findings).note(among(other))) }
     }
 

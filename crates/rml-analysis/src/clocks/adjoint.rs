@@ -23,8 +23,8 @@ impl Reporter<'_> {
         })
     }
 
-    /// The error that an optimiser of the program adds the gradient in the cycles in which it is present only, so that the
-    /// parameter has a value in no other cycle.
+    /// The error that an optimiser of the program adds the gradient in the cycles in which it is present only, so that
+    /// the parameter has a value in no other cycle.
     fn unmerged(&self, mismatch: &Mismatch) -> Option<Diagnostic> {
         let vars = match mismatch.kind {
             Kind::Together(a, b) => vec![a, b],

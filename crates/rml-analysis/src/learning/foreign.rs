@@ -86,7 +86,8 @@ impl Entry<'_> {
         let name = view.node.vars[self.output].name.as_deref().unwrap_or("o");
         let (taker, giver) = (&self.taker.node.name, &self.giver.node.name);
         let d_name = view.node.vars[d].name.as_deref().unwrap_or("d");
-        let (bp, seed) = (call.argument(self.giver.bp()), self.giver.seeds().next().map(|(_, s)| call.argument(s)));
+        let (bp, seed) =
+            (call.argument(self.giver.bp()), self.giver.seeds().next().map(|(_, s)| call.argument(s)));
         let now = call.exchanged(of, self.output);
         let right = now.adjoint_with((&bp, seed.as_deref().unwrap_or("..")), Some((name, d_name)));
         Some(

@@ -8,8 +8,8 @@ use super::Program;
 use super::depends::{passes, through};
 use super::view::View;
 
-/// The findings in a node that is differentiated outside of windows: a call with `every` whose argument is computed from
-/// a delay of its own result. The gradient of the result then comes from the next window, and waits for it.
+/// The findings in a node that is differentiated outside of windows: a call with `every` whose argument is computed
+/// from a delay of its own result. The gradient of the result then comes from the next window, and waits for it.
 pub(super) fn findings(program: &Program<'_>, view: &View<'_>, id: NodeId) -> Vec<Diagnostic> {
     if !is_open(program, id) {
         return Vec::new();
@@ -58,7 +58,8 @@ fn delayed_result(view: &View<'_>, call: Eq, value: Var) -> Option<Var> {
             // A condition may cut the gradient where a window begins.
             _ => Vec::new(),
         };
-        let is_new = |(v, _): &(Var, Option<Var>)| view.node.vars[*v].ty.is_num() && seen.iter().all(|(s, _)| s != v);
+        let is_new =
+            |(v, _): &(Var, Option<Var>)| view.node.vars[*v].ty.is_num() && seen.iter().all(|(s, _)| s != v);
         let next: Vec<(Var, Option<Var>)> = next.into_iter().filter(is_new).collect();
         seen.extend(next);
     }

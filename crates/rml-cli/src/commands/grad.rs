@@ -39,7 +39,11 @@ pub(crate) fn gradcheck(args: &Gradcheck, output: &mut Output) -> Result<(), Sto
     if found.ok() { Ok(()) } else { Err(Stop::Reported) }
 }
 
-fn options(args: &Differentiation, checkpoint: Option<Checkpoint>, computing: &Computing) -> Result<GradOptions, Stop> {
+fn options(
+    args: &Differentiation,
+    checkpoint: Option<Checkpoint>,
+    computing: &Computing,
+) -> Result<GradOptions, Stop> {
     Ok(GradOptions {
         loss: args.loss.clone(),
         params: checkpoint.map(Into::into),

@@ -6,10 +6,10 @@ use rml_ir::Type;
 
 use crate::hir::{Equation, ExprId, ExprKind, Item, Local, Node, TypeDecl};
 use crate::instance::InstanceId;
-use crate::{paired, repair};
 use crate::statics::{Evaluated, Failure};
 use crate::text;
 use crate::typed::{Failed, Typed};
+use crate::{paired, repair};
 
 /// Checks the inputs of all instances against their written types. Returns for each instance whether it has an input
 /// that does not fit, or is inside such an instance.

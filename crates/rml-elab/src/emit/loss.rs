@@ -87,8 +87,7 @@ fn adjoint(
     let mut left = vec![node.name_of(loss).to_string()];
     let mut gradient = None;
     for (formal, arg) in callee.formals.iter().zip(&call.args) {
-        if !emitter.typed.tree.is_stream(child, *formal)
-            || emitter.typed.dtype(child, *formal) != DType::Num
+        if !emitter.typed.tree.is_stream(child, *formal) || emitter.typed.dtype(child, *formal) != DType::Num
         {
             continue;
         }

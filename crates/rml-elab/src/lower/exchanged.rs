@@ -147,7 +147,8 @@ fn exchanged(node: &Node, callee: &Interface<'_>) -> Option<Diagnostic> {
         (None, Some(layer)) => return sizes_first(node, callee, layer),
         (None, None) => {
             let texts: Vec<String> = written.iter().map(|i| text(*i)).collect();
-            completed(node, callee, &forms, texts).map(|(why, texts)| format!("{why}: `{}`", listed(texts)))?
+            completed(node, callee, &forms, texts)
+                .map(|(why, texts)| format!("{why}: `{}`", listed(texts)))?
         }
     };
     let mut misplaced =
@@ -197,7 +198,13 @@ fn completed(
         match place {
             Place::Shape if *form == Form::Stream && is_name => texts[i] = format!("shape({})", texts[i]),
             place if !place.takes(*form) => return None,
-            Place::Shape | Place::Size | Place::Num | Place::Static | Place::Tensor | Place::Signal | Place::Any => {}
+            Place::Shape
+            | Place::Size
+            | Place::Num
+            | Place::Static
+            | Place::Tensor
+            | Place::Signal
+            | Place::Any => {}
         }
     }
     Some(("for the shape of a stream, write", texts))
@@ -276,8 +283,8 @@ fn form(node: &Node, expr: ExprId) -> Form {
     }
 }
 
-/// Whether an expression is a stream, judged by its form and those of the equations of names in it. `read` are the names
-/// that were followed.
+/// Whether an expression is a stream, judged by its form and those of the equations of names in it. `read` are the
+/// names that were followed.
 fn is_stream(node: &Node, expr: ExprId, read: &mut Vec<Local>) -> bool {
     match &node.exprs[expr].kind {
         ExprKind::Local(local) => match node.locals[*local].kind {

@@ -115,7 +115,8 @@ pub struct GradCheck {
     pub params: IndexMap<String, Checked>,
     /// The num inputs.
     pub inputs: IndexMap<String, Checked>,
-    /// The places of `stop_gradient` in the program, if a gradient is not the derivative: it may be cut there on purpose.
+    /// The places of `stop_gradient` in the program, if a gradient is not the derivative: it may be cut there on
+    /// purpose.
     pub cuts: Vec<String>,
     /// Findings that did not stop the check.
     pub warnings: Diagnostics,
@@ -207,8 +208,8 @@ impl Differences {
         (self.left.min(self.right), self.left.max(self.right))
     }
 
-    /// Whether the slopes of the two sides differ. Those of a smooth function are the same, except for a term proportional
-    /// to the step.
+    /// Whether the slopes of the two sides differ. Those of a smooth function are the same, except for a term
+    /// proportional to the step.
     fn is_kink(&self) -> bool {
         let (low, high) = self.slopes();
         high - low > 1e-2 * high.abs().max(low.abs()) + self.noise
@@ -318,8 +319,9 @@ impl Checker<'_> {
         Ok(checked)
     }
 
-    /// The differences of the sum around `x`; `here` is the sum at `x`. If they differ from the gradient, larger steps are
-    /// tried: the rounding errors of values inside the program count less there. A wrong gradient agrees with no step.
+    /// The differences of the sum around `x`; `here` is the sum at `x`. If they differ from the gradient, larger steps
+    /// are tried: the rounding errors of values inside the program count less there. A wrong gradient agrees with no
+    /// step.
     fn differences(
         &self,
         (x, gradient): (f64, f64),

@@ -153,7 +153,8 @@ impl<'a> OnData<'a> {
             common.family.refuse_other_sizes(&windows.batches(&order, batch), batch.min(order.len()))?;
         }
         if let Some(nodes) = &mut nodes {
-            nodes.refuse_other_sizes([("test", &test), ("validation", &validation)], position.setup.shard())?;
+            nodes
+                .refuse_other_sizes([("test", &test), ("validation", &validation)], position.setup.shard())?;
         }
         let trained = &common.program;
         let mut test =

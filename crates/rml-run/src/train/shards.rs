@@ -237,7 +237,9 @@ impl<'f> Shards<'f> {
             }
         }
         let whole = Part::whole(pieces, &form.shapes);
-        whole.map(|whole| Some(Some(whole))).ok_or_else(|| differ("ranks added different gradients".to_owned()))
+        whole
+            .map(|whole| Some(Some(whole)))
+            .ok_or_else(|| differ("ranks added different gradients".to_owned()))
     }
 
     /// What each part has.

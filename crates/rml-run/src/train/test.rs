@@ -26,7 +26,11 @@ pub(super) struct Nodes {
 
 impl Nodes {
     /// Refuses states that depend on how many windows are stacked, if that is not the same for all batches of a set.
-    pub(super) fn refuse_other_sizes(&mut self, sets: [(&str, &Vec<usize>); 2], size: usize) -> Result<(), Error> {
+    pub(super) fn refuse_other_sizes(
+        &mut self,
+        sets: [(&str, &Vec<usize>); 2],
+        size: usize,
+    ) -> Result<(), Error> {
         for (what, set) in sets {
             let first = self.family.size(size, set.len());
             let batches = self.windows.batches(set, first);

@@ -30,7 +30,8 @@ pub(super) fn sized(error: Error, table: &Columns) -> Error {
         let span = d.labels.first().filter(|_| d.code == UNBOUND_DIMENSION)?.span;
         let name = sources.snippet(span);
         let text = sources.text(span.file);
-        let (before, after) = (text.get(..usize::try_from(span.start).ok()?)?, text.get(usize::try_from(span.end).ok()?..)?);
+        let (before, after) =
+            (text.get(..usize::try_from(span.start).ok()?)?, text.get(usize::try_from(span.end).ok()?..)?);
         // The declaration around the dimension: `x: num [batch, t, 4]`.
         let (head, outer) = before.rsplit_once('[')?;
         let inner = after.split(']').next()?;
