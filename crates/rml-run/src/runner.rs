@@ -15,7 +15,7 @@ use rml_driver::{
     Analysis, BATCH, DeclaredColumn, Options, Program, Sharded, Source, Stacked, Unit, declared_columns,
     enumerated_inputs, input_names, integer_inputs, interface, keep_inputs, list_inputs,
 };
-use rml_engine::{Feeding, KnownOutputs, Snapshot, States, Use};
+use rml_engine::{Feeding, KnownOutputs, Snapshot, Use};
 use rml_ir::flat::{By, ClockClasses, Flat};
 use rml_ir::typed::StaticValue;
 use rml_ir::{DType, OutputInfo};
@@ -296,10 +296,10 @@ impl Family {
         let Some(other) = batches.iter().find(|batch| batch.len() != size).filter(|_| self.stacks) else {
             return Ok(());
         };
-        let session = self.session(size, Part::Whole, &Use::new(Feeding::Windows { cycles: None }))?;
-        let findings =
-            of_batch(&session.held_states()?, self.program(other.len())?.flat(), (size, other.len()));
-        if findings.is_empty() { Ok(()) } else { Err(session.fail(findings).note(among(other))) }
+        let flat = Arc::clone(self.program(size)?.flat());
+        let program = self.program(other.len())?;
+        let findings = of_batch(&flat, program.flat(), (size, other.len()));
+        if findings.is_empty() { Ok(()) } else { Err(program.error(findings).note(among(other))) }
     }
 
     /// How many windows are stacked if `size` are asked for: no more than the data has, and one if the program does not
@@ -408,7 +408,7 @@ impl<'f> Runner<'f> {
         let mut states = self.session.held_states()?;
         let mut session = self.family.session(size, self.part, &self.wish)?;
         let flat = Arc::clone(session.program().flat());
-        let findings = of_batch(&states, &flat, (self.size, size));
+        let findings = of_batch(self.session.program().flat(), &flat, (self.size, size));
         if !findings.is_empty() {
             return Err(self.session.fail(findings));
         }
@@ -420,18 +420,20 @@ impl<'f> Runner<'f> {
     }
 }
 
-/// The errors about states that are held, and have another shape in a program for another number of stacked windows.
-fn of_batch(held: &States, flat: &Flat, (before, size): (usize, usize)) -> Diagnostics {
+/// The errors about states that outlive their window, and have another shape in the program for another number of stacked
+/// windows.
+fn of_batch(before: &Flat, after: &Flat, (size, other): (usize, usize)) -> Diagnostics {
     let mut findings = Diagnostics::new();
-    for (key, held) in held.iter() {
-        let Some(state) = flat.states.get(key) else { continue };
-        let data = &flat.vars[flat.equations[state.equation].lhs];
-        if data.ty != held.ty() {
+    for (key, state) in &before.states {
+        let Some(same) = after.states.get(key) else { continue };
+        let was = &before.vars[before.equations[state.equation].lhs].ty;
+        let data = &after.vars[after.equations[same.equation].lhs];
+        if data.ty != *was {
             let what = format!("state `{key}` depends on how many windows are stacked");
             findings.push(
                 Diagnostic::error(codes::BATCH_STATE, what)
                     .label(data.span, "this outlives its window")
-                    .note(format!("it is {} for {before} windows and {} for {size}", held.ty(), data.ty))
+                    .note(format!("it is {was} for {size} windows and {} for {other}", data.ty))
                     .help("run one window at a time: `--batch 1`")
                     .help("or choose a batch size that divides the numbers of windows of each length, to train on and to test on")
                     .help("let the state restart in each window: `f(x) every end`"),
