@@ -276,52 +276,59 @@ fn form(node: &Node, expr: ExprId) -> Form {
     match &node.exprs[expr].kind {
         ExprKind::Literal(Literal::Int(_)) => Form::Int,
         ExprKind::Literal(Literal::Num(_)) => Form::Num,
-        ExprKind::Unary(UnaryOp::Neg, a) if !is_stream(node, *a, &mut Vec::new()) => form(node, *a),
-        _ if is_stream(node, expr, &mut Vec::new()) => Form::Stream,
+        ExprKind::Unary(UnaryOp::Neg, a) if !is_stream(node, *a) => form(node, *a),
+        _ if is_stream(node, expr) => Form::Stream,
         ExprKind::Array(_) => Form::Array,
         _ => Form::Unknown,
     }
 }
 
-/// Whether an expression is a stream, judged by its form and those of the equations of names in it. `read` are the
-/// names that were followed.
-fn is_stream(node: &Node, expr: ExprId, read: &mut Vec<Local>) -> bool {
-    match &node.exprs[expr].kind {
-        ExprKind::Local(local) => match node.locals[*local].kind {
-            LocalKind::Formal => node.is_typed(*local),
-            LocalKind::Defined { equation } if !read.contains(local) => {
-                read.push(*local);
-                is_stream(node, node.equations[equation].rhs, read)
-            }
-            LocalKind::Defined { .. }
-            | LocalKind::Node
-            | LocalKind::Family
-            | LocalKind::Index
-            | LocalKind::Constant(_)
-            | LocalKind::Dim
-            | LocalKind::Undefined => false,
-        },
-        ExprKind::Builtin { which: Builtin::Shape | Builtin::Range, .. }
-        | ExprKind::Literal(_)
-        | ExprKind::Text(_)
-        | ExprKind::Params(..)
-        | ExprKind::Structure(_)
-        | ExprKind::Error(_) => false,
-        ExprKind::Builtin { which, .. } if !which.computes_ints() => true,
-        ExprKind::Call(_)
-        | ExprKind::Fby { .. }
-        | ExprKind::FbyBack { .. }
-        | ExprKind::Post(_)
-        | ExprKind::When { .. }
-        | ExprKind::Merge { .. } => true,
-        kind @ (ExprKind::Builtin { .. }
-        | ExprKind::Array(_)
-        | ExprKind::Entry(_)
-        | ExprKind::Index { .. }
-        | ExprKind::Unary(..)
-        | ExprKind::Binary(..)
-        | ExprKind::If { .. }) => kind.children().into_iter().any(|part| is_stream(node, part, read)),
+/// The maximum number of names that are followed to judge an expression.
+const FOLLOWED: usize = 64;
+
+/// Whether an expression is a stream, judged by its form and those of the equations of names in it.
+fn is_stream(node: &Node, expr: ExprId) -> bool {
+    let (mut todo, mut read) = (vec![expr], Vec::new());
+    while let Some(expr) = todo.pop() {
+        match &node.exprs[expr].kind {
+            ExprKind::Local(local) => match node.locals[*local].kind {
+                LocalKind::Formal if node.is_typed(*local) => return true,
+                LocalKind::Defined { equation } if read.len() < FOLLOWED && !read.contains(local) => {
+                    read.push(*local);
+                    todo.push(node.equations[equation].rhs);
+                }
+                LocalKind::Defined { .. }
+                | LocalKind::Formal
+                | LocalKind::Node
+                | LocalKind::Family
+                | LocalKind::Index
+                | LocalKind::Constant(_)
+                | LocalKind::Dim
+                | LocalKind::Undefined => {}
+            },
+            ExprKind::Builtin { which: Builtin::Shape | Builtin::Range, .. }
+            | ExprKind::Literal(_)
+            | ExprKind::Text(_)
+            | ExprKind::Params(..)
+            | ExprKind::Structure(_)
+            | ExprKind::Error(_) => {}
+            ExprKind::Builtin { which, .. } if !which.computes_ints() => return true,
+            ExprKind::Call(_)
+            | ExprKind::Fby { .. }
+            | ExprKind::FbyBack { .. }
+            | ExprKind::Post(_)
+            | ExprKind::When { .. }
+            | ExprKind::Merge { .. } => return true,
+            kind @ (ExprKind::Builtin { .. }
+            | ExprKind::Array(_)
+            | ExprKind::Entry(_)
+            | ExprKind::Index { .. }
+            | ExprKind::Unary(..)
+            | ExprKind::Binary(..)
+            | ExprKind::If { .. }) => todo.extend(kind.children()),
+        }
     }
+    false
 }
 
 /// Whether an input is declared with a dimension, so that a number does not fit it.
