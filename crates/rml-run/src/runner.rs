@@ -420,8 +420,8 @@ impl<'f> Runner<'f> {
     }
 }
 
-/// The errors about states that outlive their window, and have another shape in the program for another number of stacked
-/// windows.
+/// The errors about states that outlive their window, and have another shape in the program for another number of
+/// stacked windows.
 fn of_batch(before: &Flat, after: &Flat, (size, other): (usize, usize)) -> Diagnostics {
     let mut findings = Diagnostics::new();
     for (key, state) in &before.states {
