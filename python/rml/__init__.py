@@ -13,6 +13,8 @@ for several seeds and settings, `infer` runs it with the learned parameters, `gr
 NumPy arrays.
 """
 
+from importlib import metadata as _metadata
+
 from ._check import Bound, Check, Verdict
 from ._errors import Error, Finding, Span, Warning
 from ._infer import Confusion, Inferred, infer
@@ -23,7 +25,13 @@ from ._sweep import Run, Sweep, SweepRow, SweepStage, sweep
 from ._train import Batch, Best, Epoch, Group, ParameterStats, Report, Training, TrainInfo, train
 from ._weights import export_weights, import_weights, load, save
 
+try:
+    __version__ = _metadata.version("rml")
+except _metadata.PackageNotFoundError:  # The package is not installed, only on the path.
+    __version__ = "unknown"
+
 __all__ = [
+    "__version__",
     "Batch",
     "Best",
     "Bound",

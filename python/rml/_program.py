@@ -50,6 +50,11 @@ def _where(source: str | os.PathLike[str], name: str | None) -> tuple[str, str |
     """The name of a source, and its text unless it is a file."""
     if isinstance(source, os.PathLike):
         return os.fspath(source), None
+    if isinstance(source, Program):
+        raise TypeError(
+            "a program is a text or a path here, not a compiled Program: give the text or path that was compiled, "
+            "or call a method of the Program, such as `program.grad(..)` or `program.run(..)`"
+        )
     if not isinstance(source, str):
         raise TypeError(f"a program is a text or a path, not {type(source).__name__}")
     is_path = source.endswith(".rml") and "\n" not in source

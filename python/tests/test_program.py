@@ -1,5 +1,7 @@
 """The facts about programs."""
 
+import pytest
+
 import rml
 
 NET = """
@@ -49,3 +51,14 @@ def test_ports_parameters_and_text(tmp_path):
 def test_notebooks_show_text_and_verdict():
     html = rml.compile("node f(x: num [], y: bool []) -> (o)  o = x when (x < 1.0);")._repr_html_()
     assert "x &lt; 1.0" in html and "f: bounded, no look-ahead" in html
+
+
+def test_a_compiled_program_is_not_compiled_again():
+    program = rml.compile(NET, node="train")
+    for call in (rml.train, rml.grad):
+        with pytest.raises(TypeError, match=r"not a compiled Program.*`program\.grad\(\.\.\)`"):
+            call(program, {})
+
+
+def test_the_version_is_text():
+    assert isinstance(rml.__version__, str) and rml.__version__

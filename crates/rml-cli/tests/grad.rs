@@ -82,6 +82,90 @@ fn probes_show_inner_variables() {
     folder.rml("run l.rml --inputs i.json --probe line_0.kk").fails(1, &["bad-option", "`line_0.k`"]);
 }
 
+#[test]
+fn a_cut_gradient_is_explained() {
+    let text = "node main(x: num []) -> (o: num [])
+  k = param(2.0);
+  o = k * x + stop_gradient(k * k);
+";
+    let folder = Folder::new().file("c.rml", text).file("x.json", r#"{"x": [2.0]}"#);
+    let run = folder.rml("gradcheck c.rml --inputs x.json").fails(1, &[]);
+    assert!(
+        run.out.contains("WRONG") && run.out.contains("`stop_gradient` in c.rml:3 cuts the gradient"),
+        "{}",
+        run.out
+    );
+    let json = folder.rml("gradcheck c.rml --inputs x.json --format json");
+    assert!(json.out.contains("\"c.rml:3\""), "{}", json.out);
+    let whole = text.replace("stop_gradient(k * k)", "k * k");
+    let folder = folder.file("c.rml", whole);
+    assert!(!folder.rml("gradcheck c.rml --inputs x.json").ok().contains("stop_gradient"));
+}
+
+/// The terms of the loss are far larger than the loss, so its rounding errors are larger than its own size suggests.
+#[test]
+fn rounding_errors_inside_the_program_are_no_wrong_gradient() {
+    let text = "node main(x: num []) -> (o: num [])
+  k = param([14.0, 0.0]);
+  o = x * (log(sum(exp(k))) - k[0]);
+";
+    let folder = Folder::new().file("s.rml", text).file("x.json", r#"{"x": [1.0]}"#);
+    let table = folder.rml("gradcheck s.rml --inputs x.json").ok();
+    assert!(table.contains("2 of 2"), "{table}");
+    let wrong = "node f(k: num [2]) -> (o: num [])
+  o = log(sum(exp(k))) - k[0];
+node diff_f(k: num [2], bp: bool [], do: num []) -> (o, dk)
+  o = log(sum(exp(k))) - k[0];
+  dk = 1.01 * do * (softmax(k) - [1.0, 0.0]);
+node main(x: num []) -> (o: num [])
+  o = x * f(param([14.0, 0.0]));
+";
+    let folder = folder.file("w.rml", wrong);
+    let run = folder.rml("gradcheck w.rml --inputs x.json").fails(1, &[]);
+    assert!(run.out.contains("WRONG") && run.out.contains("9.9e-3"), "{}", run.out);
+}
+
+#[test]
+fn an_output_without_derivatives_gets_a_warning() {
+    let text = "node main(x: num []) -> (loss: num [], hit: num [])
+  k = param(2.0);
+  loss = k * x;
+  hit = to_num(k * x > 1.0);
+";
+    let folder = Folder::new().file("h.rml", text).file("x.json", r#"{"x": [2.0]}"#);
+    let run = folder.rml("grad h.rml --loss hit --inputs x.json");
+    assert!(run.err.contains("warning[zero-gradient]") && run.err.contains("`hit`"), "{}", run.err);
+    assert!(!folder.rml("grad h.rml --loss loss --inputs x.json").err.contains("zero-gradient"));
+    folder.rml("grad h.rml --inputs x.json --check").fails(2, &["`rml gradcheck FILE`"]);
+}
+
+#[test]
+fn words_are_classes_as_in_the_training() {
+    let text = "import std.layers;
+import std.losses;
+node net(x: num [batch, 2]) -> (o: num [batch, 2])
+  o = dense(2, x);
+node train(x: num [batch, 2], y: int [batch]) -> (loss: num [])
+  o, _ = diff_net(x, true, do);
+  loss, do = diff_cross_entropy(o, y, true, -0.1);
+node infer(x: num [batch, 2], y: int [batch]) -> (loss: num [])
+  o = net(x);
+  loss = cross_entropy(o, y);
+";
+    let data = "x[0],x[1],y\n1,2,on\n3,1,off\n0,1,on\n2,1,off\n";
+    let folder = Folder::new().file("w.rml", text).file("d.csv", data);
+    folder.rml("train w.rml --data d.csv --epochs 1 --test 0 --save w.safetensors").ok();
+    let row = "{\"x\": [[[1, 2]], [[3, 1]]], \"y\": [[\"on\"], [\"off\"]]}";
+    let folder = folder.file("i.json", row);
+    for command in ["grad", "gradcheck"] {
+        folder
+            .rml(&format!("{command} w.rml --node infer --batch 1 --inputs i.json --params w.safetensors"))
+            .ok();
+    }
+    let run = folder.rml("grad w.rml --node infer --batch 2 --inputs d.csv --params w.safetensors");
+    assert!(!run.err.contains("declare the input as"), "{}", run.err);
+}
+
 /// A step that does not change a number, or moves it out of range, would compare nothing.
 #[test]
 fn steps_and_tolerances_have_a_range() {

@@ -85,9 +85,10 @@ fn inference_does_what_the_training_did() {
     folder.rml("train p.rml --data t.csv --resume e.safetensors --epochs 20 --save e.safetensors").ok();
     assert_eq!(bytes("c.safetensors"), bytes("e.safetensors"));
     // `rml grad` does not prepare values.
-    let folder = folder.file("x.json", "{\"x\": [[[3001, 0.5]]], \"y\": [[0]]}");
+    let folder = folder.file("x.json", "{\"x\": [[[3001, 0.5]]], \"y\": [[\"owl\"]]}");
+    let own = "--columns x=x --columns y=y";
     let grad = "grad p.rml --node infer --loss loss --batch 1 --inputs x.json --params c.safetensors";
-    let grad = folder.rml(grad);
+    let grad = folder.rml(&format!("{grad} {own}"));
     assert!(grad.err.contains("warning[not-prepared]"), "{}", grad.err);
     let scale = "`x`: mean [4006.";
     assert!(grad.err.contains(scale) && grad.err.contains(", deviation ["), "{}", grad.err);

@@ -269,3 +269,34 @@ fn programs_that_check_rejects_do_not_start() {
         assert_eq!(run.out, "", "nothing was run");
     }
 }
+
+/// The lines of a stream name inputs, and a cycle needs each input without a declared clock.
+#[test]
+fn columns_of_the_training_and_nulls_are_told() {
+    let program = "import std.layers;
+import std.losses;
+node net(x: num [batch, 2], end: bool []) -> (o: num [batch, 2] when end)
+  h = gru(3, x) every end;
+  o = dense(2, h when end);
+node train(x: num [batch, 2], end: bool [], y: int [batch] when end) -> (loss: num [] when end)
+  o, _ = diff_net(x, end, true, do);
+  loss, do = diff_cross_entropy(o, y, true, -0.1);
+node infer(x: num [batch, 2], end: bool []) -> (o: num [batch, 2] when end)
+  o = net(x, end);
+";
+    let table = "a,b,kind\n1,2,on\n0,1,on\n3,1,off\n2,2,off\n";
+    let folder = Folder::new().file("p.rml", program).file("t.csv", table);
+    let flags = "--columns x=a,b --columns y=kind --window 2 --epochs 1 --test 0 --save c.safetensors";
+    folder.rml(&format!("train p.rml --data t.csv {flags}")).ok();
+    let stream = "infer p.rml --params c.safetensors --stream";
+    let run = folder.rml_with(stream, "{\"a\": 1, \"b\": 2, \"end\": true}\n");
+    for text in [&run.err, &run.out] {
+        assert!(text.contains("the training took `x` from columns `a`, `b`"), "{text}");
+    }
+    let run = folder.rml_with(stream, "{\"x\": [1, 2], \"end\": null}\n");
+    let error = &answers(&run)[0]["error"];
+    let help = "`end` is null in the line, and the program needs it in this cycle: write `true` or `false`";
+    assert_eq!(error["help"], json!([help]), "{error}");
+    let spans = error["spans"].as_array().expect("spans");
+    assert!(spans.iter().all(|span| span["file"] == "p.rml"), "{error}");
+}

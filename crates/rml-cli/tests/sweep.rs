@@ -476,6 +476,15 @@ fn drawn_combinations_are_within_their_ranges_and_can_be_added() {
 }
 
 #[test]
+fn a_comparison_of_equal_values_is_told() {
+    let text = "node train(k) -> (loss: num [])\n  w = param(1.0);\n  loss = w * k - w * k;\n";
+    let folder = Folder::new().file("w.rml", text);
+    let sweep = "train w.rml --windows 40 --report 10 --runs w --sweep k=1,2,3 --prune halving --metric train.loss:min";
+    let run = folder.rml(sweep);
+    assert!(run.err.contains("`train.loss` is the same for all 3 combinations"), "{}", run.err);
+}
+
+#[test]
 fn pruned_runs_end_early_whatever_runs_beside_them() {
     let folder = folder();
     let out = folder.rml(&format!("{PRUNED} --runs a"));

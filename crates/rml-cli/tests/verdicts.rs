@@ -155,6 +155,13 @@ fn an_optimiser_that_an_import_keeps_for_itself_is_a_warning() {
     let folder = Folder::new().file("cell.rml", cell).file("p.rml", program);
     let run = folder.rml("check p.rml");
     assert!(run.err.contains("warning[private-node]") && run.err.contains("cell.rml:1:14"), "{}", run.err);
+    let two = cell.replace(
+        "w = param(1.0);  y = w * x;",
+        "w = param(1.0);  b = param([0.0, 0.0]);  y = w * x + sum(b);",
+    );
+    let run = folder.file("cell.rml", two).rml("check p.rml");
+    assert_eq!(run.err.matches("private-node").count(), 1, "{}", run.err);
+    let folder = Folder::new().file("cell.rml", cell);
     let own = format!("{program}\nnode diff_param(init, bp, do) -> (o)  o = init fby (o + merge bp do 0.0);");
     let run = folder.file("own.rml", own).rml("check own.rml");
     assert!(!run.err.contains("private-node"), "{}", run.err);

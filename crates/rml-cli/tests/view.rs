@@ -199,3 +199,8 @@ fn several_trainings_show_their_page_while_they_run() {
         std::thread::sleep(std::time::Duration::from_millis(50));
     }
 }
+
+#[test]
+fn a_program_that_does_not_exist_is_not_served() {
+    Folder::new().rml("view missing.rml").fails(1, &["unreadable-file", "missing.rml"]);
+}

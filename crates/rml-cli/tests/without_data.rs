@@ -167,3 +167,11 @@ fn inference_needs_no_data() {
     folder.rml("infer play.rml --node count --cycles 3").fails(1, &["node count has inputs"]);
     folder.rml("infer play.rml --node play").fails(2, &["--windows"]);
 }
+
+#[test]
+fn an_evaluation_of_a_single_cycle_is_noted() {
+    let folder = folder();
+    let run = folder.rml("train p.rml --windows 2");
+    assert!(run.err.contains("`evaluate` runs 1 cycle") && run.err.contains("`--test 500`"), "{}", run.err);
+    assert!(!folder.rml("train p.rml --windows 2 --test 3").err.contains("runs"), "asked for");
+}

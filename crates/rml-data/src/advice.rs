@@ -318,6 +318,11 @@ pub(crate) fn shape_by_cycle(d: Diagnostic, input: &InputInfo, column: &Column) 
             .note("these are windows, and one run is one of them")
             .help(format!("take one: in NumPy, `{name}[0]`"));
     }
+    if rest.len() == cell.len() + 1 && rest.get(1..) == Some(cell) {
+        return d.note(format!("a row holds {} cycles, and one run is one row of them", rest[0])).help(format!(
+            "give the cycles of one window, a row for each: in NumPy, `{name}[0]`, as a run with `--batch 1`"
+        ));
+    }
     other_shape(d, input, column)
 }
 
@@ -364,6 +369,11 @@ fn other_shape(d: Diagnostic, input: &InputInfo, column: &Column) -> Diagnostic 
         ))
     } else if rest.len() == cell.len() {
         d.help(format!("declare the input as {}, or store {} in each row", declared(rest), Shape::new(cell)))
+    } else if rest.len() == cell.len() + 1 && rest[1..] == *cell {
+        d.help(format!(
+            "a row of `{name}` already holds {} cycles, which are a window: leave out what cuts rows into windows, such as `--window`",
+            rest[0]
+        ))
     } else if rest.len() == cell.len() + 1 {
         d.help(format!(
             "declare the input as {}, or store {} in each cycle",

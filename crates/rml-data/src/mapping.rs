@@ -213,6 +213,11 @@ impl ColumnMapping {
         })
     }
 
+    /// The inputs that a column feeds.
+    pub fn fed_by(&self, column: &str) -> Vec<&str> {
+        self.inputs().filter(|input| self.names(column, input)).collect()
+    }
+
     /// The inputs that it names.
     pub(crate) fn inputs(&self) -> impl Iterator<Item = &str> {
         self.inputs.keys().map(String::as_str)

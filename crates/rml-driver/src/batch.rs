@@ -202,6 +202,7 @@ pub(crate) fn widest(mut one: Diagnostics, many: Diagnostics, wide: &Wide) -> Di
     let hidden: Vec<bool> = many.iter().map(|d| !was_found(d)).collect();
     let named = many.into_iter().zip(hidden).filter(|(d, _)| d.is_error()).map(|(d, hidden)| {
         let d = wide.named(d);
+        let hidden = hidden && !d.labels.iter().any(|label| pairs(&label.message));
         if hidden { d.help(format!("`--{BATCH} 1` checks it for one window at a time")) } else { d }
     });
     let named: Vec<Diagnostic> = named.collect();
@@ -209,6 +210,12 @@ pub(crate) fn widest(mut one: Diagnostics, many: Diagnostics, wide: &Wide) -> Di
     found.extend(named);
     found.sort();
     found
+}
+
+/// Whether a shape in a text has the dimension of stacked windows twice. A batch of one window would only hide that.
+fn pairs(text: &str) -> bool {
+    let shapes = text.split('[').skip(1).filter_map(|rest| rest.split_once(']'));
+    shapes.map(|(dims, _)| dims.split(", ").filter(|dim| *dim == BATCH).count()).any(|times| times > 1)
 }
 
 #[cfg(test)]

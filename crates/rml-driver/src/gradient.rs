@@ -4,9 +4,10 @@ use std::sync::Arc;
 
 use indexmap::IndexMap;
 use rml_base::codes::run as codes;
-use rml_base::{Diagnostic, Diagnostics, Error, suggest};
+use rml_base::{Diagnostic, Diagnostics, Error, Span, suggest};
 use rml_elab::Root;
-use rml_ir::flat::Drawn;
+use rml_ir::flat::{Drawn, Rhs};
+use rml_ir::op::Op;
 use rml_ir::pass::{self, Keep};
 use rml_ir::{Type, normal};
 
@@ -29,6 +30,8 @@ pub struct Differentiable {
     /// For each parameter, its type and the output of `backward` with its gradient; without an output the gradient is
     /// zero.
     pub params: IndexMap<Arc<str>, (Type, Option<usize>)>,
+    /// The places of `stop_gradient` in the program.
+    pub cuts: Vec<Span>,
 }
 
 /// Compiles node `options.node` and its adjoint for the gradient of output `loss`; `None` = its only num output.
@@ -52,7 +55,8 @@ pub fn differentiable(
     let (parts, warnings) = front.fail(made)?;
     let forward = Program::new(parts.forward, front, Diagnostics::new());
     let backward = Program::new(parts.backward, front, warnings);
-    Ok(Differentiable { loss: parts.loss, backward, forward, inputs: parts.inputs, params: parts.params })
+    let (loss, inputs, params, cuts) = (parts.loss, parts.inputs, parts.params, parts.cuts);
+    Ok(Differentiable { loss, backward, forward, inputs, params, cuts })
 }
 
 /// The default node to run.
@@ -67,6 +71,7 @@ struct Parts {
     backward: Drawn,
     inputs: Vec<Option<usize>>,
     params: IndexMap<Arc<str>, (Type, Option<usize>)>,
+    cuts: Vec<Span>,
 }
 
 fn parts(module: normal::Module, options: &Options, loss: Option<&str>) -> Result<Parts, Diagnostics> {
@@ -88,6 +93,10 @@ fn parts(module: normal::Module, options: &Options, loss: Option<&str>) -> Resul
         params.insert(key, (ty, at));
     }
     let forward = pass::inline_held(&made.module.with_root(made.forward))?.flat;
+    let is_cut = |rhs: &Rhs| matches!(rhs, Rhs::Apply { op: Op::StopGradient, .. });
+    let mut cuts: Vec<Span> = forward.equations.iter().filter(|e| is_cut(&e.rhs)).map(|e| e.span).collect();
+    cuts.sort();
+    cuts.dedup();
     let finish = |flat| pass::draw(pass::lower(flat, Keep::Needed), options.seed);
     Ok(Parts {
         loss: name,
@@ -95,6 +104,7 @@ fn parts(module: normal::Module, options: &Options, loss: Option<&str>) -> Resul
         backward: finish(backward)?,
         inputs: made.inputs,
         params,
+        cuts,
     })
 }
 

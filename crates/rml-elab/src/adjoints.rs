@@ -39,6 +39,8 @@ pub(crate) struct Add<'p, 'b> {
     orders: IndexMap<NodeId, u8>,
     todo: Vec<Ordered>,
     sound: bool,
+    /// Whether an unused optimiser of an imported file is reported.
+    told_ignored: bool,
 }
 
 /// A node, and the order to which it is differentiated.
@@ -57,10 +59,11 @@ pub(crate) fn add(
     let adjoints = Adjoints { overrides: IndexMap::new(), optimisers: IndexMap::new() };
     let program = expansion.original;
     let orders = IndexMap::new();
+    let (todo_of, todo) = (todo, Vec::new());
     let mut add =
-        Add { program, expansion, builder, report, adjoints, orders, todo: Vec::new(), sound: true };
+        Add { program, expansion, builder, report, adjoints, orders, todo, sound: true, told_ignored: false };
     let root = shared::resolve(&mut add, 0, root)?;
-    add.todo = todo(root, add.builder);
+    add.todo = todo_of(root, add.builder);
     let mut scanned = 0;
     loop {
         while let Some((node, order)) = add.todo.pop() {
@@ -196,7 +199,7 @@ impl Add<'_, '_> {
     /// parameters.
     fn ignored_optimiser(&mut self, used: SourceId, parameter: Span) {
         let program = self.program;
-        if !program.scopes.is_library(program.nodes[used].file) {
+        if self.told_ignored || !program.scopes.is_library(program.nodes[used].file) {
             return;
         }
         let files = program.scopes.files.values().filter(|file| file.library.is_none());
@@ -212,12 +215,13 @@ impl Add<'_, '_> {
                 (
                     "is not imported under this name",
                     "not in scope where the node is that trains",
-                    "import it by name as well, `import \"..\" (diff_param);`",
+                    "add `diff_param` to the names in the import of that file, `(.., diff_param)`",
                 )
             };
             let message =
                 format!("the node `diff_param` of an imported file {what}, and updates nothing here");
             let optimiser = node.name_span;
+            self.told_ignored = true;
             self.report.push(
                 Diagnostic::warning(codes::PRIVATE_NODE, message)
                     .label(parameter, "this parameter is updated by the `diff_param` of the library")

@@ -9,6 +9,8 @@ use crate::expand::Expansion;
 use crate::infer;
 use crate::instance::{RootSpec, Tree};
 use crate::report::Report;
+use crate::statics::Failure;
+use crate::typed::Typed;
 
 /// Adds the nodes of the tree of instances under a root.
 pub(crate) fn instantiate(
@@ -29,6 +31,10 @@ pub(crate) fn instantiate(
     typed.inexact_literals(builder.precision, report);
     let made = emit::emit(&mut typed, &|id| expansion.written(id), builder, report);
     if made.is_none() && report.errors() == before && !typed.in_error {
+        if let Some(bad) = declared_in_error(&typed) {
+            report.push(bad);
+            return None;
+        }
         report.push(
             Diagnostic::error(codes::SHAPE_MISMATCH, "the shapes of this program cannot be inferred")
                 .label(span, "some shape here depends on nothing known")
@@ -36,4 +42,17 @@ pub(crate) fn instantiate(
         );
     }
     made
+}
+
+/// The error in the shape of a declaration that cannot be used, such as one with too many elements.
+fn declared_in_error(typed: &Typed<'_>) -> Option<Diagnostic> {
+    typed.tree.instances.ids().find_map(|id| {
+        let declared = typed.tree.node(id).locals.iter().flat_map(|local| &local.types);
+        declared.filter_map(|ty| typed.statics.declared(&typed.tree, &typed.shapes, id, ty).err()).find_map(
+            |failure| match failure {
+                Failure::Bad(d) => Some(*d),
+                Failure::Unknown => None,
+            },
+        )
+    })
 }

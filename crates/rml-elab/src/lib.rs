@@ -36,6 +36,7 @@ mod load;
 mod lower;
 mod ops;
 mod options;
+mod paired;
 mod repair;
 mod report;
 mod restarts;

@@ -111,7 +111,18 @@ fn of_untyped(mut found: Diagnostics, untyped: &[String]) -> Diagnostics {
 fn of_settings(found: Diagnostics, options: &Options) -> Diagnostics {
     let settings = || options.set.iter().chain(&options.defaults);
     let set = |d: &Diagnostic| {
-        let is_it = |value: &StaticValue| d.labels.iter().any(|l| l.message.ends_with(&format!(" {value}")));
+        let texts = || d.labels.iter().map(|label| &label.message).chain(&d.notes);
+        let is_it = |value: &StaticValue| match value {
+            // A size of the library may be a multiple of the setting, as in `3 * units`.
+            StaticValue::Int(set) if *set < 0 => {
+                let found =
+                    |text: &String| text.rsplit_once("the int ").and_then(|(_, n)| n.parse::<i64>().ok());
+                texts().filter_map(found).any(|n| n < 0 && n % set == 0)
+            }
+            StaticValue::Bool(_) | StaticValue::Int(_) | StaticValue::Num(_) | StaticValue::Array(_) => {
+                texts().any(|text| text.ends_with(&format!(" {value}")))
+            }
+        };
         settings().find(|(_, value)| d.code == codes::STATIC_VALUE && is_it(value))
     };
     if !found.iter().any(|d| set(d).is_some()) {
@@ -391,9 +402,9 @@ fn dimension(
                 Diagnostic::error(codes::UNBOUND_DIMENSION, format!("the dimension `{name}` has no size"))
                     .label(span, format!("the node that runs, `{}`, does not determine it", node.name));
             report.push(match name {
-                BATCH => d.help(format!(
-                    "give it on the command line, `--set {name}=1` for one value a cycle; the values in the data have that dimension as well"
-                )),
+                BATCH => {
+                    d.help(format!("give it on the command line, `--set {name}=1` for one value a cycle"))
+                }
                 _ => d.help(format!("give it on the command line: `--set {name}={example}`")),
             });
             None

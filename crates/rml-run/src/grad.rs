@@ -7,6 +7,7 @@
 use std::sync::Arc;
 
 use indexmap::IndexMap;
+use rml_base::codes::run::ZERO_GRADIENT;
 use rml_base::codes::sim;
 use rml_base::{Diagnostic, Diagnostics, Error, Sources, memory};
 use rml_data::{Columns, Preparation};
@@ -116,10 +117,29 @@ pub fn grad(
 ) -> Result<Gradients, Error> {
     let start = Start::new(grad)?;
     let compiled = differentiable(source, &start.settings(options), grad.loss.as_deref())?;
-    let given = Given::new(&compiled.backward, inputs, grad)?;
+    let given = Given::new(&compiled.backward, inputs, grad, &start)?;
     let mut found = gradients(&compiled, &given, &start)?;
     found.warnings.extend(start.changed(options, &compiled.backward));
+    found.warnings.extend(found.without_gradient());
     Ok(found)
+}
+
+impl Gradients {
+    /// The warning that all derivatives are 0.
+    fn without_gradient(&self) -> Option<Diagnostic> {
+        let inputs = self.inputs.values().flatten().flatten();
+        let all = self.params.values().chain(inputs);
+        let is_zero = all.clone().all(|value| numbers(value).iter().all(|x| *x == 0.0));
+        if !is_zero || all.count() == 0 {
+            return None;
+        }
+        let what = format!("all derivatives of `{}` are 0", self.output);
+        Some(
+            Diagnostic::warning(ZERO_GRADIENT, what)
+                .note("comparisons, `argmax`, `floor`, `to_num` of an int or bool, and `stop_gradient` let no gradient pass")
+                .help("differentiate an output that changes with the parameters, such as the loss: `--loss loss`"),
+        )
+    }
 }
 
 /// The parameters that a run starts with, and its engine.
@@ -176,9 +196,14 @@ struct Sequence {
 }
 
 impl Given {
-    fn new(program: &Program, inputs: &Columns, grad: &GradOptions) -> Result<Self, Error> {
+    fn new(program: &Program, inputs: &Columns, grad: &GradOptions, start: &Start) -> Result<Self, Error> {
         let options = RunOptions { cycles: grad.cycles, allow_nan: grad.allow_nan, ..RunOptions::default() };
-        let table = Table::new(program, inputs, &options, Preparation::default());
+        // Values stay as they are; only names of classes become their numbers.
+        let mut preparation = Preparation::default();
+        if let Some(checkpoint) = &start.checkpoint {
+            preparation.classes = checkpoint.preparation().classes;
+        }
+        let table = Table::new(program, inputs, &options, preparation);
         let table = table.map_err(|d| program.error(d))?;
         let each = program.outputs().len() * size_of::<Status>() + size_of::<CycleRow>();
         let given: u64 = program.inputs().iter().map(|i| i.ty.bytes(program.precision())).sum();

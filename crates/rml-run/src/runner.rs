@@ -10,7 +10,7 @@ use rml_base::codes::analysis::UPDATE_CAUSALITY;
 use rml_base::codes::run as codes;
 use rml_base::profile::Phase;
 use rml_base::{Diagnostic, Diagnostics, Error, Severity, Sources};
-use rml_data::{ColumnMapping, Selection, Windows};
+use rml_data::{Batches, ColumnMapping, Selection, Windows};
 use rml_driver::{
     Analysis, BATCH, DeclaredColumn, Options, Program, Sharded, Source, Stacked, Unit, declared_columns,
     enumerated_inputs, input_names, integer_inputs, interface, keep_inputs, list_inputs,
@@ -31,7 +31,7 @@ mod waits;
 pub(crate) use averages::Averages;
 use columns::with_columns;
 pub(crate) use columns::with_gaps;
-use waits::{about_windows, among, update_waits};
+use waits::{about_windows, among, uncut, update_waits};
 pub(crate) use waits::{incomplete, waiting};
 
 /// The default number of stacked windows.
@@ -284,6 +284,18 @@ impl Family {
         self.programs.clear();
     }
 
+    /// Refuses states that outlive their window and depend on how many windows are stacked, if that is not the same for
+    /// all of these batches. `size` windows are stacked at first.
+    pub(crate) fn refuse_other_sizes(&mut self, batches: &Batches, size: usize) -> Result<(), Error> {
+        let Some(other) = batches.iter().find(|batch| batch.len() != size).filter(|_| self.stacks) else {
+            return Ok(());
+        };
+        let flat = Arc::clone(self.program(size)?.flat());
+        let program = self.program(other.len())?;
+        let findings = of_batch(&flat, program.flat(), (size, other.len()));
+        if findings.is_empty() { Ok(()) } else { Err(program.error(findings).note(among(other))) }
+    }
+
     /// How many windows are stacked if `size` are asked for: no more than the data has, and one if the program does not
     /// stack windows.
     pub(crate) fn size(&self, size: usize, windows: usize) -> usize {
@@ -376,7 +388,7 @@ impl<'f> Runner<'f> {
             let late = self.family.late(self.size);
             let (found, is_told) = match late.filter(|_| cyclic) {
                 Some(late) => (update_waits(late), true),
-                None => (waiting(&self.session), at_end),
+                None => (waiting(&self.session), at_end || uncut(&self.session).next().is_some()),
             };
             let found = about_windows(found, data, (windows, is_told));
             return Err(here(self.session.fail(found)));
@@ -389,23 +401,7 @@ impl<'f> Runner<'f> {
         let mut states = self.session.held_states()?;
         let mut session = self.family.session(size, self.part, &self.wish)?;
         let flat = Arc::clone(session.program().flat());
-        let mut findings = Diagnostics::new();
-        for (key, held) in states.iter() {
-            let Some(state) = flat.states.get(key) else { continue };
-            let data = &flat.vars[flat.equations[state.equation].lhs];
-            if data.ty != held.ty() {
-                findings.push(
-                    Diagnostic::error(
-                        codes::BATCH_STATE,
-                        format!("state `{key}` depends on how many windows are stacked"),
-                    )
-                    .label(data.span, "this outlives its window")
-                    .note(format!("it is {} for {} windows and {} for {size}", held.ty(), self.size, data.ty))
-                    .help("choose a batch size that divides the number of windows")
-                    .help("let the state restart in each window: `f(x) every end`"),
-                );
-            }
-        }
+        let findings = of_batch(self.session.program().flat(), &flat, (self.size, size));
         if !findings.is_empty() {
             return Err(self.session.fail(findings));
         }
@@ -415,6 +411,29 @@ impl<'f> Runner<'f> {
         self.size = size;
         Ok(())
     }
+}
+
+/// The errors about states that outlive their window, and have another shape in the program for another number of
+/// stacked windows.
+fn of_batch(before: &Flat, after: &Flat, (size, other): (usize, usize)) -> Diagnostics {
+    let mut findings = Diagnostics::new();
+    for (key, state) in &before.states {
+        let Some(same) = after.states.get(key) else { continue };
+        let was = &before.vars[before.equations[state.equation].lhs].ty;
+        let data = &after.vars[after.equations[same.equation].lhs];
+        if data.ty != *was {
+            let what = format!("state `{key}` depends on how many windows are stacked");
+            findings.push(
+                Diagnostic::error(codes::BATCH_STATE, what)
+                    .label(data.span, "this outlives its window")
+                    .note(format!("it is {was} for {size} windows and {} for {other}", data.ty))
+                    .help("run one window at a time: `--batch 1`")
+                    .help("or choose a batch size that divides the numbers of windows of each length, to train on and to test on")
+                    .help("let the state restart in each window: `f(x) every end`"),
+            );
+        }
+    }
+    findings
 }
 
 /// Scalar outputs by name, averaged over rows.

@@ -47,6 +47,7 @@ pub(crate) mod stream;
 pub(crate) mod sweep;
 pub(crate) mod targets;
 mod test;
+mod unbound;
 pub(crate) mod until;
 pub(crate) mod updates;
 

@@ -6,7 +6,8 @@ use rml_ir::Sample;
 use rml_ir::flat::{Rhs, Var};
 use rml_ir::op::Op;
 
-use super::infer::TermId;
+use super::constraint::Constraint;
+use super::infer::{Origin, TermId};
 use super::mismatch::{Kind, Mismatch};
 use super::report::Reporter;
 use super::show::Names;
@@ -15,11 +16,42 @@ impl Reporter<'_> {
     /// The error about an adjoint whose gradient or condition is present in other cycles than the adjoint expects, if
     /// this is caused only by the arguments of the call.
     pub(super) fn of_call(&self, mismatch: &Mismatch) -> Option<Diagnostic> {
-        self.off(mismatch).or_else(|| {
+        self.off(mismatch).or_else(|| self.unmerged(mismatch)).or_else(|| {
             let Kind::Sample(sample) = mismatch.kind else { return None };
             self.constraints.get(mismatch.constraint)?.claim?;
             self.some_cycles(sample).or_else(|| self.condition_twice(sample))
         })
+    }
+
+    /// The error that an optimiser of the program adds the gradient in the cycles in which it is present only, so that
+    /// the parameter has a value in no other cycle.
+    fn unmerged(&self, mismatch: &Mismatch) -> Option<Diagnostic> {
+        let vars = match mismatch.kind {
+            Kind::Together(a, b) => vec![a, b],
+            Kind::Sample(sample) => vec![sample.var, sample.cond],
+        };
+        let is_named = |name: String| self.flat.vars.iter().any(|data| data.name.as_deref() == Some(&*name));
+        for mut v in vars {
+            let mut reader: Option<&Constraint> = None;
+            for _ in 0..self.flat.vars.len() {
+                let name = self.flat.vars[v].name.as_deref().unwrap_or_default();
+                let optimiser = name.strip_suffix(".do").filter(|path| {
+                    ["init", "bp"].into_iter().all(|input| is_named(format!("{path}.{input}")))
+                });
+                if let (Some(_), Some(reader)) = (optimiser, reader) {
+                    let what = "an optimiser gives a parameter a value only in the cycles with a gradient";
+                    return Some(
+                        Diagnostic::error(CLOCK_MISMATCH, what)
+                            .label(reader.span, "`do` is present only where `bp` is true, and so is what is computed here")
+                            .note("the network reads the parameter in every cycle")
+                            .help("write `merge bp do 0.0` in place of `do`: where there is no gradient, it is 0"),
+                    );
+                }
+                let Origin::Constraint { constraint, from } = self.inferred.origin[v] else { break };
+                (reader, v) = (self.constraints.get(constraint), from);
+            }
+        }
+        None
     }
 
     /// The outermost adjoint in the path of a variable: the path of the instance, and the name of the adjoint.

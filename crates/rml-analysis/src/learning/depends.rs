@@ -71,7 +71,7 @@ fn called(program: &Program<'_>, node: NodeId, args: &[Var], v: Var) -> impl Ite
 }
 
 /// Whether each output of a node depends on an input.
-fn through(program: &Program<'_>, node: NodeId, input: usize) -> Rc<[bool]> {
+pub(super) fn through(program: &Program<'_>, node: NodeId, input: usize) -> Rc<[bool]> {
     if let Some(known) = program.through.borrow().get(&(node, input)) {
         return Rc::clone(known);
     }

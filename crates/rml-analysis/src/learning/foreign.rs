@@ -2,7 +2,7 @@
 
 use rml_base::Diagnostic;
 use rml_base::codes::analysis::FOREIGN_GRADIENT;
-use rml_ir::normal::{Eq, Var};
+use rml_ir::normal::{Eq, Rhs, Var};
 
 use super::Program;
 use super::calls::Call;
@@ -51,17 +51,58 @@ impl Entry<'_> {
             return None;
         }
         let (of, d) = self.giver.differentiated().find(|(_, d)| *d == given)?;
+        if self.is_own(view, of) {
+            let is_late = multiple_of(view, of) != self.output;
+            return is_late.then(|| self.late(program, view, (of, d))).flatten();
+        }
         // A value computed from the output may pass its own gradient on as the output's gradient, as in rounding.
         if followers(view, &[self.output]).contains(&of) {
             return None;
         }
-        let is_own = |arg: Var| multiple_of(view, arg) == self.output;
-        let (own, unused) = self.giver.differentiated().find(|(arg, _)| is_own(*arg))?;
+        let (own, unused) = self.giver.differentiated().find(|(arg, _)| self.is_own(view, *arg))?;
         let is_of_taker = self.taker.outputs().contains(&multiple_of(view, of));
         if view.is_used(unused) && !is_of_taker {
             return None;
         }
         self.told(program, view, (of, d), own)
+    }
+
+    /// Whether a value is the output, or the output of an earlier cycle.
+    fn is_own(&self, view: &View<'_>, value: Var) -> bool {
+        let mut at = multiple_of(view, value);
+        // Only a delay that reads itself has more delays than there are equations.
+        for _ in 0..view.node.equations.len() {
+            match view.definition(at) {
+                Some(Rhs::Fby { next, .. }) if at != self.output => at = multiple_of(view, *next),
+                _ => break,
+            }
+        }
+        at == self.output
+    }
+
+    /// The finding that the gradient of a delayed output enters for the output.
+    fn late(&self, program: &Program<'_>, view: &View<'_>, (of, d): (Var, Var)) -> Option<Diagnostic> {
+        let call = Call::of_primal(program, view, self.from)?;
+        let name = view.node.vars[self.output].name.as_deref().unwrap_or("o");
+        let (taker, giver) = (&self.taker.node.name, &self.giver.node.name);
+        let d_name = view.node.vars[d].name.as_deref().unwrap_or("d");
+        let (bp, seed) =
+            (call.argument(self.giver.bp()), self.giver.seeds().next().map(|(_, s)| call.argument(s)));
+        let now = call.exchanged(of, self.output);
+        let right = now.adjoint_with((&bp, seed.as_deref().unwrap_or("..")), Some((name, d_name)));
+        Some(
+            Diagnostic::warning(
+                FOREIGN_GRADIENT,
+                format!("what enters `diff_{taker}` as the gradient of `{name}` is the gradient of `{name}` of an earlier cycle"),
+            )
+            .label(view.node.equations[self.at].span, format!("`{taker}` learns from this gradient"))
+            .label(view.node.equations[self.from].span, format!("`{d_name}` is what `diff_{giver}` gives for a delay of `{name}`"))
+            .note("the adjoint multiplies it by derivatives of this cycle, so it is the gradient of no loss")
+            .help(format!("for the value of the same cycle, write `{right}`"))
+            .help(format!(
+                "for the value of an earlier cycle, put `diff_{taker}` and the delay into one node and differentiate that node with `every end`: its adjoint takes the gradient back through the delay"
+            )),
+        )
     }
 
     fn told(

@@ -21,9 +21,10 @@ pub(super) fn finding(program: &Program<'_>) -> Option<Diagnostic> {
     let name = |v| node.vars[v].name.as_deref();
     if let Some(loss) = node.outputs.iter().find(|o| name(**o) == Some(LOSS)) {
         let ty = &node.vars[*loss].ty;
+        let what = if ty.shape.is_scalar() { ty.to_string() } else { format!("an array of {}s", ty.dtype) };
         let mean = if ty.is_num() { LOSS.to_owned() } else { format!("to_num({LOSS})") };
         return Some(
-            d.label(view.place(*loss), format!("`{LOSS}` is {ty} in each cycle"))
+            d.label(view.place(*loss), format!("`{LOSS}` is {what} in each cycle"))
                 .help(format!("give its mean, `mean({mean})`")),
         );
     }

@@ -23,6 +23,7 @@ mod own;
 mod rates;
 mod seeds;
 mod silent;
+mod uncut;
 mod untrained;
 mod view;
 
@@ -79,7 +80,8 @@ impl<'m> Program<'m> {
 /// - layers that follow each other without a nonlinear function, probabilities in place of logits, labels that are
 ///   computed from the values with which they are compared, and forecasts of known values;
 /// - dropout that is active although nothing is trained;
-/// - gradients that enter for a value of which they are not the gradient.
+/// - gradients that enter for a value of which they are not the gradient;
+/// - windows whose gradient waits for the next window.
 ///
 /// A training also gets a warning if it updates no parameter or reports no number, and an evaluation if it updates
 /// parameters. `library` returns whether a place is in the library. All findings are warnings.
@@ -100,6 +102,9 @@ pub fn learning(module: &Module, role: RootRole, library: &dyn Fn(Span) -> bool)
         found.extend(untrained::findings(&program, &view));
         found.extend(dead::findings(&program, &view));
         found.extend(foreign::findings(&program, &view));
+        if role == RootRole::Trains {
+            found.extend(uncut::findings(&program, &view, id));
+        }
         if role != RootRole::Trains && !program.updates[module.root] {
             found.extend(active::findings(&program, &view));
         }

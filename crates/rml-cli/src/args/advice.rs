@@ -53,6 +53,11 @@ const FLAGS: &[(&[&str], &[&str], &str)] = &[
         &["export"],
         "the format is given with `--format c`, `--format onnx` or `--format stablehlo`",
     ),
+    (
+        &["check", "gradcheck", "numeric"],
+        &["grad"],
+        "`rml gradcheck FILE` compares the gradient with finite differences",
+    ),
     (&["cpu"], &[], "`--backend cpu` is the default"),
     (
         &["params", "weights", "checkpoint", "model", "load", "ckpt", "resume"],

@@ -1,6 +1,6 @@
 //! `rml grad` and `rml gradcheck`: gradients of whole traces.
 
-use rml::{CheckOptions, GradOptions, Windowing};
+use rml::{CheckOptions, Checkpoint, GradOptions, Windowing};
 
 use super::execute::{inputs, over};
 use crate::args::{CheckFormat, Computing, Differentiation, Grad, GradFormat, Gradcheck};
@@ -9,8 +9,9 @@ use crate::output::{Output, Stop};
 /// Prints the gradient of the sum of an output.
 pub(crate) fn grad(args: &Grad, output: &mut Output) -> Result<(), Stop> {
     let (source, compile) = over(&args.of.over)?;
-    let (inputs, _) = inputs(&args.of.over, Windowing::default(), &source, None, output)?;
-    let options = options(&args.of, &args.computing)?;
+    let checkpoint = args.of.over.params.as_deref().map(Checkpoint::read).transpose()?;
+    let (inputs, _) = inputs(&args.of.over, Windowing::default(), &source, checkpoint.as_ref(), output)?;
+    let options = options(&args.of, checkpoint, &args.computing)?;
     let found = rml::grad(&source, &compile, &inputs, &options)?;
     output.report(&found.warnings, &found.sources);
     match args.format {
@@ -25,8 +26,9 @@ pub(crate) fn grad(args: &Grad, output: &mut Output) -> Result<(), Stop> {
 /// Compares the gradient of the sum of an output with finite differences.
 pub(crate) fn gradcheck(args: &Gradcheck, output: &mut Output) -> Result<(), Stop> {
     let (source, compile) = over(&args.of.over)?;
-    let (inputs, _) = inputs(&args.of.over, Windowing::default(), &source, None, output)?;
-    let options = options(&args.of, &args.computing)?;
+    let checkpoint = args.of.over.params.as_deref().map(Checkpoint::read).transpose()?;
+    let (inputs, _) = inputs(&args.of.over, Windowing::default(), &source, checkpoint.as_ref(), output)?;
+    let options = options(&args.of, checkpoint, &args.computing)?;
     let check = CheckOptions { eps: args.eps, tolerance: args.tolerance, samples: args.samples };
     let found = rml::gradcheck(&source, &compile, &inputs, &options, &check)?;
     output.report(&found.warnings, &found.sources);
@@ -37,10 +39,14 @@ pub(crate) fn gradcheck(args: &Gradcheck, output: &mut Output) -> Result<(), Sto
     if found.ok() { Ok(()) } else { Err(Stop::Reported) }
 }
 
-fn options(args: &Differentiation, computing: &Computing) -> Result<GradOptions, Stop> {
+fn options(
+    args: &Differentiation,
+    checkpoint: Option<Checkpoint>,
+    computing: &Computing,
+) -> Result<GradOptions, Stop> {
     Ok(GradOptions {
         loss: args.loss.clone(),
-        params: args.over.params.clone().map(Into::into),
+        params: checkpoint.map(Into::into),
         cycles: args.over.cycles,
         allow_nan: args.over.allow_nan,
         engine: super::engine(computing)?,

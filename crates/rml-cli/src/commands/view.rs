@@ -1,6 +1,8 @@
 //! `rml view`: a server for this machine only. It sends the page of a run, or of the runs in a folder, to a browser,
 //! and a new page whenever a file changes.
 
+use std::path::PathBuf;
+
 use rml::Diagnostic;
 use rml::codes::run::BAD_OPTION;
 
@@ -25,8 +27,13 @@ pub(crate) fn view(args: &View, output: &mut Output) -> Result<(), Stop> {
         super::refuse_unused("a folder of runs is shown, and no program", &args.given())?;
         return runs::view(folder, output);
     }
-    let (listener, address) = Address::open()?;
+    let over = &args.execution.over;
     let mut shown = make(args, 0, output);
+    let is_missing = |file: &PathBuf| shown.state.iter().any(|(path, found)| path == file && found.is_none());
+    if std::iter::once(&over.program.file).chain(&over.inputs).any(is_missing) {
+        return Err(Stop::Reported);
+    }
+    let (listener, address) = Address::open()?;
     output.print(&format!("{}\n", address.url()))?;
     output.note("Ctrl-C ends this\n");
     served::serve(listener, &address, || {

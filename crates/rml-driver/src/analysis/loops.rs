@@ -27,7 +27,12 @@ pub(super) fn diagnostic(
             through.push(call);
         }
     }
-    let read = steps.iter().rev().find_map(|(of, needs)| level.read(of, needs));
+    let after_gradient = found.steps().iter().zip(&steps).find_map(|(step, (of, needs))| {
+        let forward = !level.is_gradient(of) && level.is_gradient(needs);
+        forward.then(|| level.read_at(level.call(of).unwrap_or(step.span), needs)).flatten()
+    });
+    let read = || steps.iter().rev().find_map(|(of, needs)| level.read(of, needs));
+    let read = after_gradient.or_else(read);
     found.diagnostic(run, &LoopText { calls: through, read, flat, shape: &|path| level.shape(path) })
 }
 
@@ -81,22 +86,41 @@ impl Level<'_> {
     /// The variable of this level that a call reads and needs for `of`, and the line of the call.
     fn read(&self, of: &str, needs: &str) -> Option<(Var, usize)> {
         let call = self.call(of).filter(|_| self.callee(of) != self.callee(needs))?;
+        self.read_at(call, needs)
+    }
+
+    /// The variable of this level that is a copy of `needs` and that an equation or call reads, and its line.
+    fn read_at(&self, place: Span, needs: &str) -> Option<(Var, usize)> {
         let own = self.own(needs)?;
         let name = self.flat.vars[own].name.as_deref()?.rsplit('.').next()?;
-        let text = self.sources.snippet(call);
+        let text = self.sources.snippet(place);
         // Exclude the left side of the equation, where it is defined.
         let right = match text.split_once('=') {
             Some((left, right)) if !left.contains('(') => right,
             Some(_) | None => text,
         };
         let is_part = |c: char| c.is_alphanumeric() || c == '_';
-        let (line, _) = self.sources.line_column(call.file, call.start);
+        let (line, _) = self.sources.line_column(place.file, place.start);
         right.split(|c| !is_part(c)).any(|word| word == name).then_some((own, line))
+    }
+
+    /// Whether a variable is the gradient of another one in an adjoint. A loop through a network and its gradient has a
+    /// delay in the right place if it delays a gradient that enters the network as a value: any other delay pairs the
+    /// values of a cycle with gradients of another cycle.
+    fn is_gradient(&self, name: &str) -> bool {
+        let (path, last) = name.rsplit_once('.').unwrap_or(("", name));
+        let is_adjoint = path.rsplit('.').next().is_some_and(|part| part.starts_with("diff_"));
+        let of = last.strip_prefix('d').map(|of| format!("{path}.{}", of.trim_end_matches(char::is_numeric)));
+        is_adjoint && of.is_some_and(|of| self.named(&of).is_some())
+    }
+
+    fn named(&self, name: &str) -> Option<Var> {
+        self.flat.vars.ids().find(|v| self.flat.vars[*v].name.as_deref() == Some(name))
     }
 
     /// The variable of this level that is a copy of a variable.
     fn own(&self, name: &str) -> Option<Var> {
-        let mut v = self.flat.vars.ids().find(|v| self.flat.vars[*v].name.as_deref() == Some(name))?;
+        let mut v = self.named(name)?;
         for _ in 0..self.flat.vars.len() {
             if self.flat.instance(v) == Some(&*self.path) {
                 return Some(v);
@@ -111,11 +135,13 @@ impl Level<'_> {
         None
     }
 
-    /// The declared shape of a variable of this level, in the head of its node.
+    /// The declared shape of a variable of this level in the head of its node, or that of `x` for its gradient `dx`.
     fn shape(&self, path: &str) -> Option<&str> {
-        let v = self.flat.vars.ids().find(|v| self.flat.vars[*v].name.as_deref() == Some(path))?;
+        let v = self.named(path)?;
         let name = path.rsplit('.').next().filter(|_| self.flat.instance(v) == Some(&*self.path))?;
-        self.declared(&self.flat.vars[v], name)
+        let data = &self.flat.vars[v];
+        let names = std::iter::once(name).chain(name.strip_prefix('d'));
+        names.filter_map(|name| self.declared(data, name)).next()
     }
 
     /// The shape after `name: num` in the head of the variable's node.

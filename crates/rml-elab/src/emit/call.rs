@@ -8,7 +8,7 @@ use rml_ir::typed::{self, Callee, ExprKind as T, Var, VarData};
 use rml_ir::{DType, Type};
 
 use super::expr::Made;
-use super::{Emitter, interface};
+use super::{Emitter, interface, loss};
 use crate::along::Entries;
 use crate::hir::{Call, Equation, ExprId, ExprKind, Local, Order};
 use crate::infer::adjoint::{Adjoint, Port};
@@ -192,12 +192,17 @@ impl Emitter<'_, '_> {
             .label(span, format!("this is {found}"))
             .label(self.typed.tree.node(child).span, "the node that is differentiated")
             .note(format!("expected {ty}, found {found}"));
-        if found.shape.is_scalar() && ty.dtype == found.dtype {
-            d = match self.first_result_of(arg) {
-                Some((d_, others)) => d.help(format!(
+        if let Some(paired) = crate::paired::find(self.typed, (self.id, arg), &ty.shape) {
+            d = paired.told(d);
+        } else if found.shape.is_scalar() && ty.dtype == found.dtype {
+            d = match (self.first_result_of(arg), loss::of(self, arg)) {
+                (Some((d_, others)), _) => d.help(format!(
                     "`{d_}` is what the node itself gives, and its gradients follow: did you mean `{others}`?"
                 )),
-                None => d.help("a gradient is not broadcast; `broadcast(shape(x), d)` repeats it explicitly"),
+                (None, Some(loss)) => loss.told(d),
+                (None, None) => {
+                    d.help("a gradient is not broadcast; `broadcast(shape(x), d)` repeats it explicitly")
+                }
             };
         }
         Err(d.into())

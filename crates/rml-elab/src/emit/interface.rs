@@ -6,10 +6,10 @@ use rml_ir::Type;
 
 use crate::hir::{Equation, ExprId, ExprKind, Item, Local, Node, TypeDecl};
 use crate::instance::InstanceId;
-use crate::repair;
 use crate::statics::{Evaluated, Failure};
 use crate::text;
 use crate::typed::{Failed, Typed};
+use crate::{paired, repair};
 
 /// Checks the inputs of all instances against their written types. Returns for each instance whether it has an input
 /// that does not fit, or is inside such an instance.
@@ -70,6 +70,9 @@ pub(super) fn check_declared(
             Ok(shape) if shape == ty.shape => {}
             Ok(shape) => {
                 let d = bad(format!("{} {shape}", ty.dtype));
+                if let Some(paired) = from.and_then(|from| paired::find(typed, from, &shape)) {
+                    return Err(paired.told(d).into());
+                }
                 let advice = from.and_then(|from| repair::fitted(typed, from, ty, &shape));
                 return Err(advice.into_iter().fold(d, Diagnostic::help).into());
             }

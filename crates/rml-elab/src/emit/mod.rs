@@ -5,6 +5,7 @@ mod assertion;
 mod call;
 mod expr;
 mod interface;
+mod loss;
 
 use std::sync::Arc;
 

@@ -136,13 +136,23 @@ fn exchanged(node: &Node, callee: &Interface<'_>) -> Option<Diagnostic> {
     if args.len() > MAX_ARGUMENTS || fits(&written) {
         return None;
     }
-    let order = match (first_order(args.len(), &fits), callee.layer) {
-        (Some(order), _) => order,
+    let order = first_order(args.len(), &fits);
+    let text = |i: usize| text::short(node, args[i]).unwrap_or_else(|| "..".to_owned());
+    let listed = |texts: Vec<String>| format!("{}({})", callee.name, texts.join(", "));
+    let help = match (&order, callee.layer) {
+        (Some(order), _) => {
+            let what = if args.len() == 2 { "exchange the two" } else { "the order is" };
+            format!("{what}: `{}`", listed(order.iter().map(|i| text(*i)).collect()))
+        }
         (None, Some(layer)) => return sizes_first(node, callee, layer),
-        (None, None) => return None,
+        (None, None) => {
+            let texts: Vec<String> = written.iter().map(|i| text(*i)).collect();
+            completed(node, callee, &forms, texts)
+                .map(|(why, texts)| format!("{why}: `{}`", listed(texts)))?
+        }
     };
     let mut misplaced =
-        callee.places.iter().zip(args).zip(&forms).filter(|((p, _), form)| !p.0.takes(**form));
+        callee.places.iter().zip(args).zip(&forms).filter(|(((p, _), _), form)| !p.takes(**form));
     let (((place, formal), arg), form) = misplaced.next()?;
     let (code, message, label) = match form {
         Form::Stream => (
@@ -167,10 +177,37 @@ fn exchanged(node: &Node, callee: &Interface<'_>) -> Option<Diagnostic> {
     if let Some(usage) = &callee.usage {
         d = d.note(format!("expected {usage}"));
     }
-    let text = |i: &usize| text::short(node, args[*i]).unwrap_or_else(|| "..".to_owned());
-    let call = format!("{}({})", callee.name, order.iter().map(text).collect::<Vec<_>>().join(", "));
-    let what = if args.len() == 2 { "exchange the two" } else { "the order is" };
-    Some(d.help(format!("{what}: `{call}`")))
+    Some(d.help(help))
+}
+
+/// The arguments of a call that fits no order, as they are meant, and what to change: the axis in front of streams, and
+/// the shape of a stream in place of the stream.
+fn completed(
+    node: &Node,
+    callee: &Interface<'_>,
+    forms: &[Form],
+    mut texts: Vec<String>,
+) -> Option<(&'static str, Vec<String>)> {
+    let all_streams = forms.iter().all(|form| *form == Form::Stream);
+    if callee.places.first().is_some_and(|(_, formal)| formal == "axis") && all_streams {
+        texts.insert(0, "0".to_owned());
+        return Some(("the axis stands first", texts));
+    }
+    for (i, ((place, _), form)) in callee.places.iter().zip(forms).enumerate() {
+        let is_name = matches!(node.exprs[callee.args[i]].kind, ExprKind::Local(_));
+        match place {
+            Place::Shape if *form == Form::Stream && is_name => texts[i] = format!("shape({})", texts[i]),
+            place if !place.takes(*form) => return None,
+            Place::Shape
+            | Place::Size
+            | Place::Num
+            | Place::Static
+            | Place::Tensor
+            | Place::Signal
+            | Place::Any => {}
+        }
+    }
+    Some(("for the shape of a stream, write", texts))
 }
 
 /// The error that a function is called like a layer, with its sizes first: `conv2d(8, [3, 3], x)`.
@@ -239,35 +276,59 @@ fn form(node: &Node, expr: ExprId) -> Form {
     match &node.exprs[expr].kind {
         ExprKind::Literal(Literal::Int(_)) => Form::Int,
         ExprKind::Literal(Literal::Num(_)) => Form::Num,
-        ExprKind::Unary(UnaryOp::Neg, a) => form(node, *a),
-        ExprKind::Array(items) => {
-            let mut parts = items.iter().filter_map(Item::expr);
-            if parts.any(|part| form(node, part) == Form::Stream) { Form::Stream } else { Form::Array }
-        }
-        ExprKind::Local(local) => match node.locals[*local].kind {
-            LocalKind::Formal if node.is_typed(*local) => Form::Stream,
-            LocalKind::Defined { equation } if is_stream(node, node.equations[equation].rhs) => Form::Stream,
-            _ => Form::Unknown,
-        },
+        ExprKind::Unary(UnaryOp::Neg, a) if !is_stream(node, *a) => form(node, *a),
         _ if is_stream(node, expr) => Form::Stream,
+        ExprKind::Array(_) => Form::Array,
         _ => Form::Unknown,
     }
 }
 
-/// Whether an expression is a stream, judged by its form.
+/// The maximum number of names that are followed to judge an expression.
+const FOLLOWED: usize = 64;
+
+/// Whether an expression is a stream, judged by its form and those of the equations of names in it.
 fn is_stream(node: &Node, expr: ExprId) -> bool {
-    match node.exprs[expr].kind {
-        ExprKind::Builtin { which, .. } => {
-            !matches!(which, Builtin::Shape | Builtin::Range) && !which.computes_ints()
+    let (mut todo, mut read) = (vec![expr], Vec::new());
+    while let Some(expr) = todo.pop() {
+        match &node.exprs[expr].kind {
+            ExprKind::Local(local) => match node.locals[*local].kind {
+                LocalKind::Formal if node.is_typed(*local) => return true,
+                LocalKind::Defined { equation } if read.len() < FOLLOWED && !read.contains(local) => {
+                    read.push(*local);
+                    todo.push(node.equations[equation].rhs);
+                }
+                LocalKind::Defined { .. }
+                | LocalKind::Formal
+                | LocalKind::Node
+                | LocalKind::Family
+                | LocalKind::Index
+                | LocalKind::Constant(_)
+                | LocalKind::Dim
+                | LocalKind::Undefined => {}
+            },
+            ExprKind::Builtin { which: Builtin::Shape | Builtin::Range, .. }
+            | ExprKind::Literal(_)
+            | ExprKind::Text(_)
+            | ExprKind::Params(..)
+            | ExprKind::Structure(_)
+            | ExprKind::Error(_) => {}
+            ExprKind::Builtin { which, .. } if !which.computes_ints() => return true,
+            ExprKind::Call(_)
+            | ExprKind::Fby { .. }
+            | ExprKind::FbyBack { .. }
+            | ExprKind::Post(_)
+            | ExprKind::When { .. }
+            | ExprKind::Merge { .. } => return true,
+            kind @ (ExprKind::Builtin { .. }
+            | ExprKind::Array(_)
+            | ExprKind::Entry(_)
+            | ExprKind::Index { .. }
+            | ExprKind::Unary(..)
+            | ExprKind::Binary(..)
+            | ExprKind::If { .. }) => todo.extend(kind.children()),
         }
-        ExprKind::Call(_)
-        | ExprKind::Fby { .. }
-        | ExprKind::FbyBack { .. }
-        | ExprKind::Post(_)
-        | ExprKind::When { .. }
-        | ExprKind::Merge { .. } => true,
-        _ => false,
     }
+    false
 }
 
 /// Whether an input is declared with a dimension, so that a number does not fit it.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use indexmap::IndexMap;
 use rml_base::codes::run::BAD_OPTION;
-use rml_base::{Diagnostic, Diagnostics, Error, Sources};
+use rml_base::{Diagnostic, Diagnostics, Error, Sources, Span};
 use rml_data::Columns;
 use rml_driver::{Differentiable, Options, Source, differentiable};
 use rml_engine::Status;
@@ -14,6 +14,12 @@ use super::{Given, GradOptions, Gradients, Start, gradients, numbers, run};
 
 /// An upper bound on the rounding errors of a sum, in units in the last place of its magnitude.
 const ROUNDINGS: f64 = 64.0;
+
+/// How often a step is enlarged, and by which factor.
+const LARGER_STEPS: usize = 5;
+const LARGER: f64 = 4.0;
+/// How many of the larger steps are so small that rounding errors dominate.
+const SMALL_STEPS: usize = 2;
 
 /// The range of steps that double precision can resolve and that still measure a slope.
 const STEPS: std::ops::RangeInclusive<f64> = 1e-12..=1.0;
@@ -109,6 +115,9 @@ pub struct GradCheck {
     pub params: IndexMap<String, Checked>,
     /// The num inputs.
     pub inputs: IndexMap<String, Checked>,
+    /// The places of `stop_gradient` in the program, if a gradient is not the derivative: it may be cut there on
+    /// purpose.
+    pub cuts: Vec<String>,
     /// Findings that did not stop the check.
     pub warnings: Diagnostics,
     /// The texts that the findings point into.
@@ -143,7 +152,7 @@ pub fn gradcheck(
     let start = Start::new(grad)?;
     let options = Options { precision: Precision::F64, ..start.settings(options) };
     let compiled = differentiable(source, &options, grad.loss.as_deref())?;
-    let given = Given::new(&compiled.backward, inputs, grad)?;
+    let given = Given::new(&compiled.backward, inputs, grad, &start)?;
     let mut found = gradients(&compiled, &given, &start)?;
     found.warnings.extend(start.changed(&options, &compiled.backward));
     Checker { compiled: &compiled, start, options: check }.check(given, found)
@@ -177,12 +186,46 @@ struct Sum {
 }
 
 /// The difference quotients at one element.
+#[derive(Clone, Copy)]
 struct Differences {
     left: f64,
     right: f64,
     central: f64,
     /// The largest rounding error of each.
     noise: f64,
+}
+
+impl Differences {
+    /// The relative error of a gradient, compared with a slope.
+    fn error(&self, gradient: f64, slope: f64, options: &CheckOptions) -> f64 {
+        let floor = self.noise / options.tolerance;
+        let distance = (gradient - slope).abs();
+        if distance == 0.0 { 0.0 } else { distance / gradient.abs().max(slope.abs()).max(floor) }
+    }
+
+    /// The smaller and the larger slope of the two sides.
+    fn slopes(&self) -> (f64, f64) {
+        (self.left.min(self.right), self.left.max(self.right))
+    }
+
+    /// Whether the slopes of the two sides differ. Those of a smooth function are the same, except for a term
+    /// proportional to the step.
+    fn is_kink(&self) -> bool {
+        let (low, high) = self.slopes();
+        high - low > 1e-2 * high.abs().max(low.abs()) + self.noise
+    }
+}
+
+/// The places where gradients are cut: `FILE:LINE`.
+fn places(compiled: &Differentiable) -> Vec<String> {
+    let sources = compiled.forward.sources();
+    let place = |span: &Span| {
+        let (line, _) = sources.line_column(span.file, span.start);
+        format!("{}:{line}", sources.name(span.file))
+    };
+    let mut places: Vec<String> = compiled.cuts.iter().map(place).collect();
+    places.dedup();
+    places
 }
 
 impl Checker<'_> {
@@ -196,14 +239,13 @@ impl Checker<'_> {
         for (name, cells) in &found.inputs {
             inputs.insert(name.clone(), self.input(&mut given, name, cells, here)?);
         }
-        Ok(GradCheck {
-            loss: here.value,
-            tolerance: self.options.tolerance,
-            params,
-            inputs,
-            warnings: found.warnings,
-            sources: found.sources,
-        })
+        let (tolerance, cuts) = (self.options.tolerance, Vec::new());
+        let (warnings, sources) = (found.warnings, found.sources);
+        let mut all = GradCheck { loss: here.value, tolerance, params, inputs, cuts, warnings, sources };
+        if !all.ok() {
+            all.cuts = places(self.compiled);
+        }
+        Ok(all)
     }
 
     fn sum(&self, given: &Given, params: &[(&str, Value)]) -> Result<Sum, Error> {
@@ -228,7 +270,7 @@ impl Checker<'_> {
             let differences = match &value {
                 Some(value) => {
                     let mut elements = numbers(value);
-                    self.differences(elements[k], here, &mut |x| {
+                    self.differences((elements[k], found[k]), here, &mut |x| {
                         elements[k] = x;
                         let moved = Value::new(value.shape(), Data::F64(elements.clone()));
                         self.sum(given, &[(key, moved)])
@@ -265,7 +307,7 @@ impl Checker<'_> {
             let values = given.inputs[at].values.clone();
             let gradient = cells[n].as_ref().map_or(0.0, |g| numbers(g)[k]);
             let mut elements = numbers(&values);
-            let differences = self.differences(elements[element], here, &mut |x| {
+            let differences = self.differences((elements[element], gradient), here, &mut |x| {
                 elements[element] = x;
                 given.inputs[at].values = Value::new(values.shape(), Data::F64(elements.clone()));
                 self.sum(given, &[])
@@ -277,14 +319,61 @@ impl Checker<'_> {
         Ok(checked)
     }
 
-    /// The differences of the sum around `x`; `here` is the sum at `x`.
+    /// The differences of the sum around `x`; `here` is the sum at `x`. If they differ from the gradient, larger steps
+    /// are tried: the rounding errors of values inside the program count less there. A wrong gradient agrees with no
+    /// step.
     fn differences(
         &self,
+        (x, gradient): (f64, f64),
+        here: Sum,
+        sum: &mut dyn FnMut(f64) -> Result<Sum, Error>,
+    ) -> Result<Differences, Error> {
+        let first = self.differences_with(self.options.eps, x, here, sum)?;
+        let agrees = |slope: f64, noise: f64| {
+            let found = Differences { left: slope, right: slope, central: slope, noise };
+            (found.error(gradient, slope, self.options) <= self.options.tolerance).then_some(found)
+        };
+        let (low, high) = first.slopes();
+        let one_side = gradient.clamp(low.min(high), high);
+        if agrees(first.central, first.noise).is_some()
+            || first.is_kink() && agrees(one_side, first.noise).is_some()
+        {
+            return Ok(first);
+        }
+        let (mut eps, mut before) = (self.options.eps, first);
+        // An estimate of the rounding errors of a difference: how far the quotients of small steps are apart.
+        let mut rounding: f64 = 0.0;
+        for larger in 0..LARGER_STEPS {
+            eps *= LARGER;
+            if !STEPS.contains(&eps) {
+                break;
+            }
+            let mut found = self.differences_with(eps, x, here, sum)?;
+            if larger < SMALL_STEPS {
+                rounding = rounding.max((found.central - before.central).abs() * eps / LARGER);
+            } else {
+                found.noise = found.noise.max(2.0 * rounding / eps);
+            }
+            // Two steps together, without the error that grows with the square of the step.
+            let both = (LARGER * LARGER * before.central - found.central) / (LARGER * LARGER - 1.0);
+            let agreed = agrees(found.central, found.noise).or_else(|| agrees(both, before.noise));
+            if let Some(found) = agreed {
+                return Ok(found);
+            }
+            before = found;
+        }
+        Ok(first)
+    }
+
+    /// The same with one step.
+    fn differences_with(
+        &self,
+        eps: f64,
         x: f64,
         here: Sum,
         sum: &mut dyn FnMut(f64) -> Result<Sum, Error>,
     ) -> Result<Differences, Error> {
-        let wanted = self.options.eps * x.abs().max(1.0);
+        let wanted = eps * x.abs().max(1.0);
         // The actual steps, after rounding.
         let (above, below) = (x + wanted, x - wanted);
         let (up, down) = (sum(above)?, sum(below)?);
@@ -330,19 +419,13 @@ impl Checked {
         cycle: Option<usize>,
         index: Option<usize>,
     ) {
-        let relative = |difference: f64| {
-            let floor = found.noise / options.tolerance;
-            let distance = (gradient - difference).abs();
-            if distance == 0.0 { 0.0 } else { distance / gradient.abs().max(difference.abs()).max(floor) }
-        };
-        let mut error = relative(found.central);
+        let mut error = found.error(gradient, found.central, options);
         let mut difference = found.central;
-        // A smooth function has the same slope on both sides, except for a term proportional to the step.
-        let (low, high) = (found.left.min(found.right), found.left.max(found.right));
-        if error > options.tolerance && high - low > 1e-2 * high.abs().max(low.abs()) + found.noise {
+        if error > options.tolerance && found.is_kink() {
             self.kinks += 1;
+            let (low, high) = found.slopes();
             difference = gradient.clamp(low, high);
-            error = relative(difference);
+            error = found.error(gradient, difference, options);
         }
         // NaN counts as the largest error.
         if error.is_nan() {

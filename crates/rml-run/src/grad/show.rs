@@ -101,7 +101,7 @@ impl GradCheck {
         };
         let object = json!({
             "ok": self.ok(), "loss": finite(self.loss), "tolerance": self.tolerance,
-            "params": all(&self.params), "inputs": all(&self.inputs),
+            "params": all(&self.params), "inputs": all(&self.inputs), "stop_gradient": self.cuts,
         });
         format!("{object:#}")
     }
@@ -122,6 +122,14 @@ impl GradCheck {
                 out,
                 "\n{are} at a kink, where the slopes to the left and to the right differ: relu or abs at 0, max, min or clip at a\n\
                  tie, a condition that changes. There the gradient may be anything between the two slopes."
+            );
+        }
+        if !self.cuts.is_empty() {
+            let _ = writeln!(
+                out,
+                "\n`stop_gradient` in {} cuts the gradient: what passes there is missing in the gradient, and the differences\n\
+                 contain it. If that is the reason, the gradient is what the program asks for, and not the derivative.",
+                self.cuts.join(", ")
             );
         }
         out

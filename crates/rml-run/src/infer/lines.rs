@@ -6,7 +6,7 @@ use std::sync::Arc;
 use indexmap::IndexMap;
 use rml_base::codes::run as codes;
 use rml_base::codes::sim::SYNC_ERROR;
-use rml_base::{Diagnostic, Error, suggest, visible_name};
+use rml_base::{Diagnostic, Diagnostics, Error, suggest, visible_name};
 use rml_data::{
     ArrowAnswers, ArrowCell, ArrowField, ArrowType, Feed, JsonCell, Preparation, Wrong, cells, convert, text,
 };
@@ -130,13 +130,18 @@ impl Foreign {
     ///
     /// # Errors
     /// The line has some, and they are refused.
-    pub(crate) fn look(&mut self, line: &Line, program: &Program) -> Result<(), Diagnostic> {
+    pub(crate) fn look(
+        &mut self,
+        line: &Line,
+        program: &Program,
+        preparation: &Preparation,
+    ) -> Result<(), Diagnostic> {
         if self.is_told && !self.strict {
             return Ok(());
         }
         let names = foreign(line, program);
         let Some(first) = names.first() else { return Ok(()) };
-        refuse_foreign(line, program)?;
+        refuse_foreign(line, program).map_err(|d| fed(d, line, preparation))?;
         if self.strict {
             return Err(unknown_input(program, &visible_name(first)));
         }
@@ -146,7 +151,7 @@ impl Foreign {
         let what = format!("{} {are} of node {}, so {they} ignored", shown.join(", "), program.node());
         let d =
             Diagnostic::warning(codes::UNKNOWN_INPUT, what).note("later lines are not examined for others");
-        self.found = Some(d.help("`--strict` refuses such lines"));
+        self.found = Some(fed(d, line, preparation).help("`--strict` refuses such lines"));
         self.is_told = true;
         Ok(())
     }
@@ -157,8 +162,55 @@ impl Foreign {
     }
 }
 
+/// Adds to a finding about entries of a line which inputs the training took from columns of these names.
+pub(crate) fn fed(d: Diagnostic, line: &Line, preparation: &Preparation) -> Diagnostic {
+    let columns = &preparation.asked.columns;
+    let mut inputs: IndexMap<&str, Vec<String>> = IndexMap::new();
+    for name in line.keys() {
+        for input in columns.fed_by(name).into_iter().filter(|input| *input != name) {
+            inputs.entry(input).or_default().push(format!("`{}`", visible_name(name)));
+        }
+    }
+    inputs.iter().fold(d, |d, (input, names)| {
+        let (column, value) = if names.len() == 1 { ("column", "..") } else { ("columns", "[.., ..]") };
+        let names = names.join(", ");
+        d.help(format!(
+            "the training took `{input}` from {column} {names}; a line names inputs: `\"{input}\": {value}`"
+        ))
+    })
+}
+
+/// Replaces what an error says about values inside the program, if the line has null for an input without a declared
+/// clock.
+fn without_value(error: Error, line: &Line, program: &Program) -> Error {
+    let is_null =
+        |input: &&InputInfo| input.clock.is_none() && matches!(line.get(&*input.name), Some(Ok(None)));
+    let nulls: Vec<&InputInfo> = program.inputs().iter().filter(is_null).collect();
+    if error.code() != Some(SYNC_ERROR) || nulls.is_empty() {
+        return error;
+    }
+    let (sources, found) = error.into_parts();
+    let told = |mut d: Diagnostic| {
+        d.labels.retain(|label| label.message.starts_with("the input "));
+        d.help = nulls
+            .iter()
+            .map(|input| {
+                let value = if input.ty.dtype == DType::Bool { "`true` or `false`" } else { "a value" };
+                let name = &input.name;
+                format!("`{name}` is null in the line, and the program needs it in this cycle: write {value}")
+            })
+            .collect();
+        d
+    };
+    Error::new(Diagnostics(found.into_iter().map(told).collect()), sources)
+}
+
 /// Adds the line to an error about it.
-pub(crate) fn quoted(error: Error, line: &str) -> Error {
+pub(crate) fn quoted(error: Error, line: &str, (format, program): (&Format, &Program)) -> Error {
+    let error = match format.read(line) {
+        Ok(read) => without_value(error, &read, program),
+        Err(_) => error,
+    };
     error.note(format!("the line is `{}`", visible_name(line.trim())))
 }
 

@@ -9,7 +9,7 @@ use rml_data::{ArrowAnswers, ArrowRow, Feed, Preparation};
 use rml_driver::{Program, enumerated_inputs, keep_inputs};
 use rml_engine::{CycleRow, End, Feeding, Use};
 
-use super::lines::{Foreign, Format, Line, lacking, quoted, refuse_foreign};
+use super::lines::{Foreign, Format, Line, fed, lacking, quoted, refuse_foreign};
 use super::states::inherited;
 use super::{InferOptions, family};
 use crate::checkpoint;
@@ -181,12 +181,12 @@ impl Stream {
         if line.trim().is_empty() {
             return Ok(Vec::new());
         }
-        self.answers(line).map_err(|error| quoted(error, line))
+        self.answers(line).map_err(|error| quoted(error, line, (&self.format, &self.program)))
     }
 
     fn answers(&mut self, line: &str) -> Result<Vec<String>, Error> {
         let line = self.format.read(line)?;
-        self.foreign.look(&line, &self.program)?;
+        self.foreign.look(&line, &self.program, &self.format.preparation)?;
         if let Some(running) = &mut self.running {
             return running.answer(&line, &self.program, &self.format);
         }
@@ -208,7 +208,7 @@ impl Stream {
     /// Columns that are no inputs if the stream is [strict](Self::strict), or from which no output can be computed.
     pub fn begin<'n>(&mut self, columns: impl IntoIterator<Item = &'n str>) -> Result<Vec<u8>, Error> {
         let first: Line = columns.into_iter().map(|name| (name.to_owned(), Ok(None))).collect();
-        self.foreign.look(&first, &self.program)?;
+        self.foreign.look(&first, &self.program, &self.format.preparation)?;
         let running = self.start(&first)?;
         let columns = self.format.columns(running.session.program());
         let begin = columns.begin();
@@ -259,7 +259,7 @@ impl Stream {
                 format!("no output can be computed without {}", missing.join(", ")),
             )
             .help("name every input in the first line, with null where it is absent");
-            return Err(program.error(d));
+            return Err(program.error(fed(d, first, &self.format.preparation)));
         }
         let mut running = Running::open(&program, &self.engine, self.look_ahead)?;
         running.session.restore(&self.checkpoint, Policy::Inference)?;

@@ -1,5 +1,6 @@
 //! Messages about windows that end while values in them wait for later cycles.
 
+use rml_base::codes::analysis::UNCUT_RECURRENCE;
 use rml_base::codes::run as codes;
 use rml_base::{Diagnostic, Error};
 use rml_data::Windows;
@@ -33,7 +34,8 @@ pub(super) fn about_windows(
 
 /// The error that a value waits for cycles after its window.
 pub(crate) fn incomplete(session: &Session) -> Error {
-    session.fail(waiting(session).help(CUT))
+    let found = waiting(session);
+    session.fail(if uncut(session).next().is_some() { found } else { found.help(CUT) })
 }
 
 const CUT: &str = "cut backward dependences at the end of each window: `f(x) every end`, or `merge` on `end`; where windows end before a restart, `every (false fby back r)`, let the data end the last one: `l = last(r) every end`, see \"Restarts\" in docs/language/gradients.md";
@@ -43,6 +45,11 @@ pub(crate) fn waiting(session: &Session) -> Diagnostic {
         codes::WINDOW_INCOMPLETE,
         "a window ended, and values in it still wait for later cycles",
     );
+    if uncut(session).next().is_some() {
+        d.labels = uncut(session).flat_map(|d| d.labels.clone()).collect();
+        d.help = uncut(session).flat_map(|d| d.help.clone()).collect();
+        return uncut(session).fold(d, |d, found| d.note(found.message.clone()));
+    }
     if let Some(why) = session.waiting() {
         // Only a value that needs itself, and a `post`, get the advice: more cycles would not belong to this window.
         d.help.extend(why.report.help.into_iter().filter(|_| why.cyclic || why.at_end));
@@ -54,6 +61,11 @@ pub(crate) fn waiting(session: &Session) -> Diagnostic {
         d.notes.extend(why.report.notes);
     }
     d
+}
+
+/// The warnings that a window waits for the next one, because its gradient is not cut.
+pub(super) fn uncut(session: &Session) -> impl Iterator<Item = &Diagnostic> {
+    session.program().warnings().iter().filter(|d| d.code == UNCUT_RECURRENCE)
 }
 
 /// Advice on how to call a network that gets no gradient in the last cycle of a window.

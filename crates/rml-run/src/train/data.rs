@@ -6,7 +6,7 @@ use std::sync::Arc;
 use indexmap::{IndexMap, IndexSet};
 use rml_base::codes::run as codes;
 use rml_base::profile::Phase;
-use rml_base::{Diagnostic, Diagnostics, Error};
+use rml_base::{Diagnostic, Error};
 use rml_data::{
     Amount, Arranged, Batches, Dataset, Kept, Parts, Preparation, Ranges, Recipe, SplitRequest, Windows,
     check_ranges, order,
@@ -26,6 +26,7 @@ use super::resume;
 use super::start::{Common, NONE};
 use super::steps::Steps;
 use super::test::{Nodes, Test, warn_of_learning};
+use super::unbound::{settable, sized};
 use super::updates;
 use super::{doubts, scale, targets};
 use crate::checkpoint::{Checkpoint, Reached, Setup, TrainingPosition};
@@ -66,7 +67,8 @@ impl<'a> OnData<'a> {
             cut = Some(arranged);
             Ok(windows)
         };
-        let mut common = Common::new(source, Some(&mut count), options, options.stats)?;
+        let common = Common::new(source, Some(&mut count), options, options.stats);
+        let mut common = common.map_err(|error| sized(error, data.table()))?;
         let notes = cut.as_ref().map(Arranged::notes).unwrap_or_default();
         let data = cut.as_ref().map_or(data, |arranged| arranged as &dyn Dataset);
         let recipe = common.recipe(options).with_cases(enumerated_inputs(source)?);
@@ -144,6 +146,15 @@ impl<'a> OnData<'a> {
         }
         if let Some(asked) = common.asked.filter(|asked| *asked > train_set.len()) {
             observer.warning(&smaller_batch(asked, &position.setup), common.program.sources());
+        }
+        let batch = position.setup.batch;
+        if position.setup.shards == 1 {
+            let order = order(&train_set, position.setup.shuffle, position.setup.seed, 0);
+            common.family.refuse_other_sizes(&windows.batches(&order, batch), batch.min(order.len()))?;
+        }
+        if let Some(nodes) = &mut nodes {
+            nodes
+                .refuse_other_sizes([("test", &test), ("validation", &validation)], position.setup.shard())?;
         }
         let trained = &common.program;
         let mut test =
@@ -409,23 +420,6 @@ fn named_values(
         values.extend(units::named(family.program(*size)?, preparation));
     }
     Ok(values)
-}
-
-/// Completes an error about missing columns, with advice on how to set inputs that have no type.
-fn settable(error: Error, source: &Source, node: Option<&str>) -> Error {
-    let Ok(Some(interface)) = interface(source, node.unwrap_or_default()) else { return error };
-    let (sources, diagnostics) = error.into_parts();
-    let mut all = Diagnostics::new();
-    all.extend(diagnostics.into_iter().map(|mut d| {
-        let input = d.message.split('`').nth(1).unwrap_or_default();
-        if d.code == codes::MISSING_COLUMN && interface.is_untyped(input) {
-            let help =
-                format!("`{input}` has no type, so it can be set on the command line: `--set {input}=0.1`");
-            d.help.insert(0, help);
-        }
-        d
-    }));
-    Error::new(all, sources)
 }
 
 /// The node to evaluate, if the program has it.

@@ -84,6 +84,16 @@ impl Evaluation {
         warn_of_learning(self.rollout.session().program(), observer);
     }
 
+    /// The note that its windows are single cycles, so that few windows are a short evaluation.
+    pub(super) fn note(&self) -> Option<String> {
+        let program = self.rollout.session().program();
+        let (node, windows) = (program.node(), self.windows);
+        let cycles = if windows == 1 { "1 cycle".to_owned() } else { format!("{windows} cycles") };
+        program.flat().windows.is_empty().then(|| {
+            format!("`{node}` runs {cycles}, since a window of it is one cycle; `--test 500` runs 500")
+        })
+    }
+
     /// The names of its metrics.
     pub(super) fn names(&self) -> Vec<String> {
         metric_names(self.rollout.session().program())

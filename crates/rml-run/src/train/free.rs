@@ -55,6 +55,9 @@ impl<'a> Free<'a> {
         steps.agree(options)?;
         if let Some(evaluation) = &mut evaluation {
             evaluation.warn(observer);
+            if let Some(note) = evaluation.note().filter(|_| options.test.is_none()) {
+                observer.note(&note);
+            }
             // This comes before any work, so that an error about their parameters is reported at once.
             evaluation.begin(steps.session())?;
         }

@@ -17,7 +17,7 @@ use super::observer::Observer;
 use super::options::{Length, TrainOptions};
 use super::ranks::Ranks;
 use super::resume::{self, Terms};
-use super::{episodes, log};
+use super::{episodes, log, updates};
 use crate::checkpoint::{Checkpoint, Done, Origin, Policy, Reached, Setup, TrainingPosition};
 use crate::fingerprint;
 use crate::runner::{Family, asked_batch, batch_size, metric_names};
@@ -235,6 +235,8 @@ impl Common {
             }
             observer.warning(&finding, self.program.sources());
         }
+        let notes = [updates::empty(&self.program), updates::never_updated(&self.program)];
+        notes.iter().flatten().for_each(|note| observer.note(note));
         if let [first, others @ ..] = &self.new[..] {
             let more = if others.is_empty() { String::new() } else { format!(" and {} more", others.len()) };
             observer.note(&format!("new parameters have their initial values: `{first}`{more}"));

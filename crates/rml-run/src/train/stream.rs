@@ -156,7 +156,7 @@ impl<'a> TrainStream<'a> {
             self.lines.format.read(line).map_err(Error::from).and_then(|line| {
                 self.lines.feed(&line, |lines, row| lines.format.answer(&lines.program, row))
             });
-        fed.map_err(|error| quoted(error, line))
+        fed.map_err(|error| quoted(error, line, (&self.lines.format, &self.lines.program)))
     }
 
     /// How the values of inputs are prepared, for reading rows of Arrow.
@@ -170,7 +170,7 @@ impl<'a> TrainStream<'a> {
     /// Columns that are no inputs, if the stream is [strict](Self::strict).
     pub fn begin<'n>(&mut self, columns: impl IntoIterator<Item = &'n str>) -> Result<Vec<u8>, Error> {
         let first: Line = columns.into_iter().map(|name| (name.to_owned(), Ok(None))).collect();
-        self.lines.foreign.look(&first, &self.lines.program)?;
+        self.lines.foreign.look(&first, &self.lines.program, &self.lines.format.preparation)?;
         let columns = self.lines.format.columns(&self.lines.program);
         let begin = columns.begin();
         self.lines.columns = Some(columns);
@@ -263,7 +263,7 @@ impl Lines {
             };
             return Err(d.into());
         }
-        self.foreign.look(line, &self.program)?;
+        self.foreign.look(line, &self.program, &self.format.preparation)?;
         let rows = self.running.step(line, &self.program, &self.format)?;
         let answers = rows.iter().map(|row| write(self, row)).collect();
         self.rows.extend(rows);

@@ -25,6 +25,21 @@ pub(super) struct Nodes {
 }
 
 impl Nodes {
+    /// Refuses states that depend on how many windows are stacked, if that is not the same for all batches of a set.
+    pub(super) fn refuse_other_sizes(
+        &mut self,
+        sets: [(&str, &Vec<usize>); 2],
+        size: usize,
+    ) -> Result<(), Error> {
+        for (what, set) in sets {
+            let first = self.family.size(size, set.len());
+            let batches = self.windows.batches(set, first);
+            let refused = self.family.refuse_other_sizes(&batches, first);
+            refused.map_err(|e| e.note(format!("the {what} windows are evaluated after each epoch")))?;
+        }
+        Ok(())
+    }
+
     /// The windows of all data.
     pub(super) fn all_windows(&mut self) -> impl Iterator<Item = &mut Windows> {
         std::iter::once(&mut self.windows).chain(&mut self.validation)

@@ -54,18 +54,18 @@ struct Parameters<'p> {
     cycle: Vec<(&'p str, usize)>,
     window: Vec<(&'p str, usize)>,
     condition: usize,
-    never: usize,
+    never: Vec<(&'p str, usize)>,
 }
 
 impl<'p> Parameters<'p> {
     fn of(flat: &'p Flat) -> Self {
         let sampled = Sampled::of(flat);
-        let mut found = Self { cycle: Vec::new(), window: Vec::new(), condition: 0, never: 0 };
+        let mut found = Self { cycle: Vec::new(), window: Vec::new(), condition: 0, never: Vec::new() };
         for (key, state) in flat.states.iter().filter(|(_, state)| state.parameter) {
             let equation = &flat.equations[state.equation];
             let count = flat.vars[equation.lhs].ty.shape.len();
             if matches!(equation.rhs, Rhs::Param { .. }) || is_kept(flat, state.equation) {
-                found.never += count;
+                found.never.push((key, count));
             } else if sampled.by_windows.contains(&equation.lhs) {
                 found.window.push((key, count));
             } else if sampled.all.contains(&equation.lhs) {
@@ -129,7 +129,35 @@ pub(crate) fn updates(program: &Program) -> UpdateCounts {
     let found = Parameters::of(program.flat());
     let sum = |of: &[(&str, usize)]| of.iter().map(|(_, count)| count).sum();
     let (cycle, window) = (sum(&found.cycle), sum(&found.window));
-    UpdateCounts { cycle, window, condition: found.condition, never: found.never }
+    UpdateCounts { cycle, window, condition: found.condition, never: sum(&found.never) }
+}
+
+/// A note that names the parameters without elements: a size is 0.
+pub(super) fn empty(program: &Program) -> Option<String> {
+    let flat = program.flat();
+    let mut all = flat.states.iter().filter(|(_, state)| state.parameter).filter_map(|(key, state)| {
+        let ty = &flat.vars[flat.equations[state.equation].lhs].ty;
+        ty.shape.is_empty().then(|| format!("`{key}` is {ty}"))
+    });
+    let first = all.next()?;
+    let more = match all.count() {
+        0 => String::new(),
+        more => format!(" (and {more} more)"),
+    };
+    Some(format!("a parameter has no elements, since a size is 0: {first}{more}"))
+}
+
+/// A note that names the parameters that are never updated, if others are.
+pub(super) fn never_updated(program: &Program) -> Option<String> {
+    const SHOWN: usize = 6;
+    let found = Parameters::of(program.flat());
+    let others = found.cycle.len() + found.window.len() + found.condition;
+    let names: Vec<String> = found.never.iter().take(SHOWN).map(|(key, _)| format!("`{key}`")).collect();
+    let more = match found.never.len().saturating_sub(SHOWN) {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    (others > 0 && !names.is_empty()).then(|| format!("never updated: {}{more}", names.join(", ")))
 }
 
 /// Warnings about a training over these windows, before it begins. `late` is the finding that the update of a parameter

@@ -4,8 +4,8 @@ use std::sync::{Mutex, mpsc};
 use std::thread;
 use std::time::Duration;
 
-use rml_base::Error;
 use rml_base::codes::run as codes;
+use rml_base::{Error, Sources};
 use rml_data::Dataset;
 use rml_driver::Source;
 
@@ -54,6 +54,9 @@ impl All<'_> {
                 groups.push(group.iter().map(score).collect::<Result<_, _>>()?);
             }
             let found = Compared::new(prune, &groups, &out);
+            if let Some(tie) = found.tie(options, length) {
+                self.observer.warning(&tie, &Sources::new());
+            }
             out.extend(found.out());
             let kept = found.kept.iter().filter(|kept| **kept).count();
             let stage = SweepStage { length, kept, of: groups.len() };

@@ -256,6 +256,20 @@ impl Compared {
         Self { kept: prune.rule.kept(&scores, out), scores }
     }
 
+    /// The warning that the compared values are equal, so that they do not say which combinations are better.
+    pub(super) fn tie(&self, options: &SweepOptions, length: u64) -> Option<Diagnostic> {
+        let first = self.scores.first().copied().flatten()?;
+        let is_tie = self.scores.len() > 1 && self.scores.iter().all(|score| *score == Some(first));
+        let metric = options.train.criterion.as_ref().map_or("", |criterion| &criterion.metric);
+        let unit = if options.train.length.is_some() { "report" } else { "epoch" };
+        is_tie.then(|| {
+            let what = format!("`{metric}` is the same for all {} combinations after {unit} {length}", self.scores.len());
+            Diagnostic::warning(codes::BAD_OPTION, what)
+                .note("so the first combinations continue, and not better ones")
+                .help("compare by another metric (`--metric`); if `evaluate` runs a single cycle, let it run more (`--test 500`)")
+        })
+    }
+
     /// The scores of the combinations that do not continue.
     pub(super) fn out(&self) -> impl Iterator<Item = f64> {
         self.scores.iter().zip(&self.kept).filter(|(_, kept)| !**kept).filter_map(|(score, _)| *score)
