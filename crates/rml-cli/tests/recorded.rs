@@ -186,3 +186,52 @@ fn small_seeds_are_told_from_counts() {
     let told = "one seed, 5: `--seeds 0..5` are 5 seeds";
     assert!(sweep("5").contains(told) && !sweep("0..2").contains("one seed"));
 }
+
+/// A program that has only what answers needs no label, although the training had one.
+#[test]
+fn a_program_without_the_label_uses_the_checkpoint() {
+    let net = FIT.find("node train").expect("a node");
+    let ask = format!("{}node ask(x: num [batch, 3]) -> (guess)\n  guess = net(x);\n", &FIT[..net]);
+    let folder = folder().file("ask.rml", ask).file("new.csv", table(&["c", "a", "b"]));
+    folder.rml(&format!("{TRAIN} --save p.safetensors")).ok();
+    let given = "--params p.safetensors --node ask --batch 1";
+    let run = folder.rml(&format!("run ask.rml {given} --inputs new.csv")).json();
+    folder.rml(&format!("infer ask.rml {given} --data new.csv --out new.npz")).ok();
+    assert_eq!(run["values"]["guess"].as_array().map(Vec::len), Some(20));
+    // A flag of the user is still checked.
+    let wrong = format!("infer ask.rml {given} --data new.csv --columns y=a");
+    folder.rml(&wrong).fails(1, &["error[bad-option]", "no input `y`"]);
+}
+
+/// Numbers that single precision does not tell apart are standardised before they are rounded: large ones, and dates in
+/// seconds.
+#[test]
+fn numbers_are_scaled_before_they_are_rounded() {
+    let net = "node line(x) -> (o)\n  k = param(1.0);\n  o = k * x;
+node train(x: num []) -> (loss)\n  o, _ = diff_line(x, true, 0.0 * x);\n  loss = o;
+node infer(x: num []) -> (o)\n  o = line(x);\n";
+    let row = |i: u32| {
+        let (north, seconds) = (5_800_000.125 + 0.25 * f64::from(i), 7 * i);
+        format!("{north},2024-04-01 09:38:{seconds:02},2024-04-01T09:38:0{i}.25\n")
+    };
+    let rows: String = (0..8).map(row).collect();
+    let folder = Folder::new().file("p.rml", net).file("t.csv", format!("north,when,exact\n{rows}"));
+    for (columns, name) in [("x=north", "n"), ("x=seconds(when)", "w"), ("x=seconds(exact)", "e")] {
+        let train = format!(
+            "train p.rml --data t.csv --columns {columns} --standardise x --epochs 1 --test 0 --save {name}"
+        );
+        folder.rml(&train).ok();
+        let run = folder.rml(&format!("run p.rml --node infer --params {name} --inputs t.csv")).json();
+        let found: Vec<f64> =
+            run["values"]["o"].as_array().unwrap().iter().map(|o| o.as_f64().unwrap()).collect();
+        // Eight numbers at equal distances have the deviation 2.29 distances.
+        for (i, found) in found.iter().enumerate() {
+            let expected = (i as f64 - 3.5) / 5.25_f64.sqrt();
+            assert!((found - expected).abs() < 1e-5, "{name}: {found} in place of {expected}");
+        }
+        folder.rml(&format!("infer p.rml --params {name} --data t.csv --out {name}.json")).ok();
+        let inferred: serde_json::Value =
+            serde_json::from_str(&folder.read(&format!("{name}.json"))).unwrap();
+        assert_eq!(inferred["o"], run["values"]["o"], "{name}");
+    }
+}
