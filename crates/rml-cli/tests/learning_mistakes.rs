@@ -211,6 +211,13 @@ node train(x: num [], y: num [], end: bool []) -> (loss)
     let folder = Folder::new().file("p.rml", net).file("d.csv", "x,y\n1,2\n2,4\n3,6\n4,8\n");
     let told = folder.rml("train p.rml --data d.csv --epochs 1 --test 0").err;
     assert!(told.contains("updated once a batch") && !told.contains("unused-state"), "{told}");
+    let dense = "import std.layers;\nnode net(x: num [batch, 2]) -> (o: num [batch, 1])  o = dense(1, tanh(dense(3, x)));
+node train(x: num [batch, 2], y: num [batch, 1], end: bool []) -> (loss)
+  o, _ = diff_net(x, true, 0.05 * (y - o)) every end;\n  loss = mean((o - y) * (o - y));";
+    let rows = r#"{"x": [[1, 2], [2, 3], [3, 4]], "y": [[1], [2], [3]]}"#;
+    let folder = Folder::new().file("p.rml", dense).file("d.json", rows);
+    let told = folder.rml("train p.rml --data d.json --epochs 1 --test 0").err;
+    assert!(told.contains("13 parameters") && !told.contains("unused-state"), "{told}");
 }
 
 #[test]

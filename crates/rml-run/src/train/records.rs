@@ -57,7 +57,11 @@ impl Keeper for Records<'_> {
     }
 
     fn steps(&mut self, steps: u64) -> bool {
-        self.0.iter_mut().fold(false, |is_due, keeper| keeper.steps(steps) || is_due)
+        let mut is_due = false;
+        for keeper in &mut self.0 {
+            is_due |= keeper.steps(steps);
+        }
+        is_due
     }
 
     fn part(&mut self, now: &mut Now<'_>) -> Result<(), Error> {

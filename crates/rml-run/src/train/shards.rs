@@ -39,7 +39,7 @@ use message::{Form, Reader};
 use pace::Pace;
 use part::Part;
 use traces::Shared;
-pub(super) use traces::Trace;
+pub(super) use traces::{See, Trace};
 
 /// How far apart the first ticks of two shards are (DRAW-5).
 const TICKS: i64 = 1 << 40;

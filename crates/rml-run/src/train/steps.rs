@@ -6,12 +6,11 @@ use std::sync::Arc;
 use indexmap::{IndexMap, IndexSet};
 use rml_base::Error;
 use rml_data::Windows;
-use rml_engine::KnownOutputs;
 use rml_ir::Value;
 
 use super::carried::Restart;
 use super::options::TrainOptions;
-use super::shards::{Shards, Trace};
+use super::shards::{See, Shards, Trace};
 use crate::checkpoint::{Checkpoint, Policy, Setup};
 use crate::fingerprint;
 use crate::rollout::{Reach, Rollout, Stretch};
@@ -78,7 +77,7 @@ impl Steps<Rollout> {
         &mut self,
         reach: Reach,
         averages: &mut Averages,
-        see: &mut dyn FnMut(usize, &[KnownOutputs]) -> Result<(), Error>,
+        see: See<'_>,
     ) -> Result<(u64, u64), Error> {
         match self {
             Self::Whole(rollout) => {

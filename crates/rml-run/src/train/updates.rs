@@ -204,10 +204,12 @@ fn unused(program: &Program, windows: &Windows, longest: usize) -> Option<Diagno
     let parameters: IndexSet<Var> =
         flat.states.values().filter(|s| s.parameter).map(|s| flat.equations[s.equation].lhs).collect();
     let is_norm = |place: usize| program.gradients().values().any(|norm| *norm == place);
-    // A sum of the gradient of a parameter is not a state of the net: it matters to the parameter alone.
+    // What a window remembers of a parameter is no state of the net: neither the sum of its gradient, which matters to
+    // the parameter alone, nor its value, which is that of the parameter in the first cycle.
     let matters = |e: &Equation| {
         let reached = reach.until([e.lhs], |v| parameters.contains(&v));
-        flat.outputs.iter().enumerate().any(|(place, output)| !is_norm(place) && reached.contains(output))
+        let is_output = |(place, output): (usize, &Var)| !is_norm(place) && reached.contains(output);
+        flat.outputs.iter().enumerate().any(is_output) && !holds(flat, e, &parameters)
     };
     let named = |e: &Equation| {
         let Rhs::Fby { next, .. } = e.rhs else { return None };
@@ -254,6 +256,24 @@ fn unused(program: &Program, windows: &Windows, longest: usize) -> Option<Diagno
             .help("if each row is a cycle, say how many of them are a window: `--window 24`")
             .help("or store several cycles in a row: an array [windows, cycles, ..], or lists in JSON"),
     })
+}
+
+/// Whether a delay holds the value that a parameter has in the first cycle of a window.
+fn holds(flat: &Flat, delay: &Equation, parameters: &IndexSet<Var>) -> bool {
+    let definition = |v: Var| flat.equations.iter().find(|e| e.lhs == v).map(|e| &e.rhs);
+    let sampled = |mut v: Var| {
+        while let Some(Rhs::When { value, .. }) = definition(v) {
+            v = *value;
+        }
+        v
+    };
+    let Rhs::Fby { next, .. } = delay.rhs else { return false };
+    match definition(next) {
+        Some(Rhs::Merge { on_true, on_false, .. }) => {
+            parameters.contains(&sampled(*on_true)) && sampled(*on_false) == delay.lhs
+        }
+        Some(_) | None => false,
+    }
 }
 
 /// The conditions that are true in every cycle.

@@ -38,6 +38,9 @@ impl Trace for Rollout {
     }
 }
 
+/// Gets the number of a trace and its outputs.
+pub(in crate::train) type See<'s> = &'s mut dyn FnMut(usize, &[KnownOutputs]) -> Result<(), Error>;
+
 /// What a shard has run in a step: the outputs, and its share of the windows. None if it has no window.
 pub(super) type Shared = Option<(Vec<KnownOutputs>, (usize, usize))>;
 
@@ -101,11 +104,7 @@ impl Shards<Rollout> {
 
     /// Runs a window of each shard, and then the updates. Returns the number of cycles of the longest of these windows.
     /// `see` gets the outputs of each shard that is computed here.
-    pub(in crate::train) fn step(
-        &mut self,
-        averages: &mut Averages,
-        see: &mut dyn FnMut(usize, &[KnownOutputs]) -> Result<(), Error>,
-    ) -> Result<usize, Error> {
+    pub(in crate::train) fn step(&mut self, averages: &mut Averages, see: See<'_>) -> Result<usize, Error> {
         self.step_in(self.here.clone(), averages, see)
     }
 
@@ -114,7 +113,7 @@ impl Shards<Rollout> {
         &mut self,
         order: impl Iterator<Item = usize>,
         averages: &mut Averages,
-        see: &mut dyn FnMut(usize, &[KnownOutputs]) -> Result<(), Error>,
+        see: See<'_>,
     ) -> Result<usize, Error> {
         let shards = self.shards;
         let mut run = |rollout: &mut Rollout, shard: usize| {
