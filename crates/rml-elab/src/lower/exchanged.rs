@@ -180,8 +180,8 @@ fn exchanged(node: &Node, callee: &Interface<'_>) -> Option<Diagnostic> {
     Some(d.help(help))
 }
 
-/// The arguments of a call that fits no order, as they are meant, and what to change: the axis in front of streams, and
-/// the shape of a stream in place of the stream.
+/// The corrected arguments of a call that is wrong in every order, and what changes: an axis is added before the
+/// streams, or a stream is replaced by its shape.
 fn completed(
     node: &Node,
     callee: &Interface<'_>,

@@ -18,7 +18,7 @@ const ROUNDINGS: f64 = 64.0;
 /// How often a step is enlarged, and by which factor.
 const LARGER_STEPS: usize = 5;
 const LARGER: f64 = 4.0;
-/// How many of the larger steps are so small that rounding errors dominate.
+/// In this many of the larger steps, the first ones, rounding errors dominate.
 const SMALL_STEPS: usize = 2;
 
 /// The range of steps that double precision can resolve and that still measure a slope.

@@ -128,7 +128,7 @@ impl FromStr for SaveEvery {
     type Err = Diagnostic;
 
     /// # Errors
-    /// A text that is neither a number nor a positive number with `steps` behind it.
+    /// A text other than a number, or a positive number followed by `steps`.
     fn from_str(text: &str) -> Result<Self, Diagnostic> {
         let steps = text.strip_suffix("steps");
         match (steps.unwrap_or(text).trim_end().parse(), steps) {

@@ -137,7 +137,7 @@ fn weighted(gradient: Value, (windows, all): (usize, usize)) -> Value {
     Value::new(shape, data)
 }
 
-/// A gradient of which these are the elements; `None` if they are not as many as it has.
+/// The gradient with these elements; `None` if it has another number of them.
 fn joined(pieces: Vec<Value>, shape: &Shape) -> Option<Value> {
     let mut pieces = pieces.into_iter().map(Value::into_data);
     let mut all = pieces.next()?;
